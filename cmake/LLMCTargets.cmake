@@ -1,0 +1,45 @@
+# Thin wrappers so that every target is built the same way.
+#
+#   llmc_add_library(NAME sources... [LINK libs...])     MLIR-free static library (sanitisers and fuzzers apply)
+#   llmc_add_mlir_library(NAME sources... [LINK libs...] [DEPENDS tablegen targets...])   (cmake/LLMCMLIR.cmake)
+#   llmc_add_gtest(NAME sources... [LINK libs...])       a GoogleTest binary, run by ctest under its own name
+#   llmc_add_fuzzer(NAME sources... [LINK libs...])      a libFuzzer binary (LLMC_ENABLE_FUZZERS)
+
+set(LLMC_WARNINGS -Wall -Wextra -Wno-unused-parameter)
+
+if(LLMC_SANITIZE)
+  add_compile_options(-fsanitize=${LLMC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${LLMC_SANITIZE})
+endif()
+if(LLMC_ENABLE_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+function(llmc_add_library name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_compile_options(${name} PRIVATE ${LLMC_WARNINGS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+endfunction()
+
+function(llmc_add_gtest name)
+  if(NOT LLMC_ENABLE_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_compile_options(${name} PRIVATE ${LLMC_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE LLMC_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()
+
+function(llmc_add_fuzzer name)
+  if(NOT LLMC_ENABLE_FUZZERS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+endfunction()

@@ -1,0 +1,98 @@
+//===- ModelFacts.h - what a model folder or file says ----------*- C++ -*-===//
+//
+// Plain structs that every front end (GGUF, Hugging Face folder, later ONNX)
+// fills and lib/Frontend/Models turns into lm IR. No weights are read: a tensor
+// is a name, a type, a shape and a span of a file.
+//
+// Names are canonical whatever the source (the GGUF convention, without the
+// ".weight" of matrices being dropped): token_embd.weight, blk.N.attn_norm.weight,
+// blk.N.attn_{q,k,v}.{weight,bias}, blk.N.attn_output.weight, blk.N.ffn_norm.weight,
+// blk.N.ffn_{gate,up,down}.weight, output_norm.weight, output.weight.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_FRONTEND_MODELFACTS_H
+#define LLMC_FRONTEND_MODELFACTS_H
+
+#include "runtime/tokenizer/TokenizerData.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace llmc {
+
+/// Storage type of a tensor as the file has it. Block types (Q*) store rows of
+/// blocks of 32 values along the last dimension (ggml-common.h):
+///   Q4_0: f16 d, 16 bytes of nibbles (low nibble = first half)  w = d*(q-8)
+///   Q4_1: f16 d, f16 m, 16 bytes of nibbles                     w = d*q + m
+///   Q8_0: f16 d, 32 int8                                        w = d*q
+enum class DType { F32, F16, BF16, Q4_0, Q4_1, Q8_0 };
+
+const char *toString(DType type);
+/// Bytes of `count` values; `count` is a multiple of blockSize(type).
+uint64_t storageBytes(DType type, uint64_t count);
+unsigned blockSize(DType type); // 1 or 32
+
+struct TensorFact {
+  std::string name;           // canonical
+  std::string sourceName;     // as in the file, for messages
+  DType type = DType::F32;
+  std::vector<int64_t> shape; // row major, outermost first: [out, in] for a matrix
+  uint32_t file = 0;          // index into ModelFacts::files
+  uint64_t offset = 0;        // bytes from the start of the file
+  uint64_t bytes = 0;
+};
+
+/// Rotary embedding, RoFormer (Su et al. 2021) sec. 3.4.2; llama3 scaling as in
+/// transformers' modeling_rope_utils.py.
+struct RopeFacts {
+  enum class Scaling { None, Linear, Llama3 } scaling = Scaling::None;
+  double theta = 10000.0;
+  double factor = 1.0;           // Linear, Llama3
+  double lowFreqFactor = 1.0;    // Llama3
+  double highFreqFactor = 4.0;   // Llama3
+  int64_t originalContext = 0;   // Llama3: original_max_position_embeddings
+  int64_t rotaryDim = 0;         // even, <= headDim
+  /// True when the file's q and k rows are ordered for rotation of neighbours
+  /// (GGUF of the llama architecture); llmc reorders the rows when packing, so
+  /// that the compiled model always rotates halves.
+  bool interleavedRows = false;
+  /// Per pair divisors from GGUF's rope_freqs.weight (empty: none).
+  std::vector<float> freqFactors;
+
+  /// inverse frequencies, rotaryDim/2 values in f32, scaling applied.
+  std::vector<float> inverseFrequencies() const;
+};
+
+struct ModelFacts {
+  std::string format;       // "gguf", "huggingface"
+  std::string architecture; // "llama", "mistral", "qwen2" (SmolLM2 is a llama)
+  std::string name;         // for messages and the manifest; may be empty
+  int64_t hidden = 0, layers = 0, heads = 0, kvHeads = 0, headDim = 0;
+  int64_t ffn = 0, vocab = 0, maxContext = 0;
+  double normEps = 1e-5;
+  bool tiedHead = false;      // logits use token_embd.weight
+  bool attentionBias = false; // q, k, v (Qwen2)
+  int64_t slidingWindow = 0;  // 0: none
+  RopeFacts rope;
+  std::vector<std::string> files; // absolute or as given, existing
+  std::vector<TensorFact> tensors;
+  TokenizerData tokenizer;
+  std::string chatTemplate; // Jinja source; may be empty
+
+  const TensorFact *find(const std::string &canonicalName) const;
+};
+
+/// Reads a GGUF file or a Hugging Face folder (decided by what `path` is), checks
+/// it completely (spans inside the files, shapes against the configuration) and
+/// returns the facts. Throws Error naming file and key. Reads no weights (except
+/// rope_freqs.weight).
+ModelFacts loadModelFacts(const std::string &path);
+
+/// The architectures that compile, for messages: "llama, mistral, qwen2".
+std::string supportedArchitectures();
+
+} // namespace llmc
+
+#endif // LLMC_FRONTEND_MODELFACTS_H

@@ -1,0 +1,1 @@
+// The precompiled header of every MLIR translation unit hangs on this file.

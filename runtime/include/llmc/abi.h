@@ -1,0 +1,269 @@
+/*===- abi.h - all that the compiler and the runtime share ---------*- C -*-===*
+ *
+ * Plain C. The compiler (lib/Conversion/RTToLLVM) lays out constant data of
+ * these types in the generated shared object, whose only export is
+ *
+ *     extern const llmc_module_v1 llmc_module_v1_export;   // symbol "llmc_module_v1"
+ *
+ * and the runtime reads them. A struct never changes once released: a new
+ * field means a new version; readers check `struct_size` and `version`.
+ *
+ * Shapes are written [outer, inner], row major. "Padded" means rounded up to a
+ * multiple of LLMC_PAD elements; the padding of every activation row is zero.
+ *
+ *===----------------------------------------------------------------------===*/
+#ifndef LLMC_ABI_H
+#define LLMC_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LLMC_ABI_VERSION 1
+/* Columns of every activation row and both sides of every weight are padded to this. */
+#define LLMC_PAD 32
+/* Rows of an arena buffer are allocated up to a multiple of this, so that a kernel may compute
+ * (never store) rows past the last token. */
+#define LLMC_ROW_PAD 16
+/* Tokens per KV block. */
+#define LLMC_KV_BLOCK 16
+/* Start of the weights and of every large section of a package, in bytes. */
+#define LLMC_WEIGHT_ALIGNMENT (2u << 20)
+#define LLMC_MODULE_SYMBOL "llmc_module_v1"
+
+/*===----------------------------------------------------------------------===*
+ * The step: one ragged batch of new tokens through the whole model
+ *===----------------------------------------------------------------------===*/
+
+/* Everything that decides one sampled token. Defaults that mean "off" in parentheses. */
+typedef struct llmc_sampler_v1 {
+  float temperature;         /* <= 1e-6: greedy, lowest id on ties */
+  int32_t top_k;             /* <= 0: off */
+  float top_p;               /* (1) */
+  float min_p;               /* (0) */
+  float typical_p;           /* (1) */
+  float repetition_penalty;  /* (1) */
+  float presence_penalty;    /* (0) */
+  float frequency_penalty;   /* (0) */
+  const int32_t *history;    /* [history_length] ids that the penalties count; may be null */
+  uint32_t history_length;
+  uint32_t bias_count;
+  const int32_t *bias_ids;   /* [bias_count] */
+  const float *bias_values;  /* [bias_count] added to the logits */
+  const uint32_t *token_mask; /* [ceil(vocab / 32)] allowed tokens, bit t % 32 of word t / 32; null: all */
+  uint64_t seed;             /* Philox4x32-10 key (Salmon et al. 2011) */
+  uint64_t position;         /* Philox counter: index of the sampled token in its sequence */
+  uint32_t logprobs;         /* number of top log-probabilities wanted */
+  uint32_t reserved;
+} llmc_sampler_v1;
+
+/* Paged view of one KV group (layers that keep the same tokens). */
+typedef struct llmc_kv_view_v1 {
+  const int32_t *block_table; /* [num_seqs, block_table_stride] block ids in position order */
+  const int32_t *slots;       /* [num_tokens] block id * LLMC_KV_BLOCK + offset where a token is written; -1: nowhere */
+  uint32_t block_table_stride;
+  uint32_t reserved;
+} llmc_kv_view_v1;
+
+typedef struct llmc_step_v1 {
+  uint32_t struct_size; /* sizeof(llmc_step_v1) */
+  uint32_t version;     /* LLMC_ABI_VERSION */
+
+  /* in: sizes */
+  uint32_t num_tokens; /* over all sequences, <= module max_tokens */
+  uint32_t num_seqs;   /* <= module max_seqs */
+  uint32_t num_logits; /* rows of logits wanted, <= module max_logits */
+  uint32_t num_kv_groups;
+
+  /* in: tokens, sequence after sequence */
+  const int32_t *token_ids;   /* [num_tokens]; a value -1-j takes output slot j of the previous step */
+  const float *embeddings;    /* [num_tokens, padded hidden] used where not null instead of token_ids */
+  const int32_t *positions;   /* [num_tokens] */
+  const int32_t *seq_starts;  /* [num_seqs + 1] first token of each sequence */
+  const int32_t *kv_lengths;  /* [num_seqs] tokens in the cache after this step */
+  const llmc_kv_view_v1 *kv;  /* [num_kv_groups] */
+  const int32_t *logits_rows; /* [num_logits] token indices that want logits, ascending */
+  const uint32_t *tree_mask;  /* [num_tokens, tree_mask_words] ancestors among this step's tokens; null: causal */
+  uint32_t tree_mask_words;
+  uint32_t flags;             /* reserved, 0 */
+  const int32_t *adapter_ids; /* [num_seqs]; null: none */
+  const llmc_sampler_v1 *samplers; /* [num_logits]; null: logits only */
+  int32_t stop_after_op; /* execute launches up to and including this op id; -1: all */
+  uint32_t reserved;
+
+  /* out: null where not wanted */
+  int32_t *out_ids;         /* [num_logits] */
+  float *out_logits;        /* [num_logits, vocab] (not padded) */
+  float *out_logprobs;      /* [num_logits, 1 + logprobs] chosen token first */
+  int32_t *out_logprob_ids; /* [num_logits, 1 + logprobs] */
+  float *out_hidden;        /* [num_logits, hidden] before the head */
+  float *out_attention_sums; /* [num_kv_groups, num_seqs, stride of block table * LLMC_KV_BLOCK] */
+} llmc_step_v1;
+
+/*===----------------------------------------------------------------------===*
+ * The module: what a generated shared object exports
+ *===----------------------------------------------------------------------===*/
+
+/* What a kernel argument points to. The runtime resolves every argument to one pointer. */
+enum llmc_arg_kind {
+  LLMC_ARG_ARENA = 0,      /* value: byte offset into the arena */
+  LLMC_ARG_WEIGHT = 1,     /* value: byte offset into the weights */
+  LLMC_ARG_KV = 2,         /* value: byte offset of the layer inside a KV block; points to that place of block 0 */
+  LLMC_ARG_STEP = 3,       /* value: enum llmc_step_field */
+  LLMC_ARG_WEIGHT_F32 = 4  /* value: weight index; row-major f32 [rows, cols] unpacked by the runtime (reference program only) */
+};
+
+enum llmc_step_field {
+  LLMC_FIELD_TOKEN_IDS = 0,   /* int32 [num_tokens] */
+  LLMC_FIELD_POSITIONS = 1,   /* int32 [num_tokens] */
+  LLMC_FIELD_LOGITS_ROWS = 2, /* int32 [num_logits] */
+  LLMC_FIELD_SLOTS = 3,       /* int32 [num_tokens] (KV group 0) */
+  LLMC_FIELD_BLOCK_TABLE = 4, /* int32 [num_seqs, block_table_stride] (KV group 0) */
+  LLMC_FIELD_QUERY_TILES = 5, /* llmc_query_tile [number of query tiles] for this launch's row_block */
+  LLMC_FIELD_EMBEDDINGS = 6   /* f32 [num_tokens, padded hidden] or null */
+};
+
+/* What the dynamic row count of a launch is. */
+enum llmc_rows {
+  LLMC_ROWS_TOKENS = 0,
+  LLMC_ROWS_LOGITS = 1,
+  LLMC_ROWS_SEQS = 2,
+  LLMC_ROWS_QUERY_TILES = 3 /* sum over sequences of ceil(new tokens / row_block) */
+};
+
+/* A run of at most row_block query tokens of one sequence. 16 bytes. */
+typedef struct llmc_query_tile {
+  int32_t first_token; /* index among the step's tokens */
+  int32_t count;       /* 1 .. row_block */
+  int32_t position;    /* of first_token; the others follow it */
+  int32_t table;       /* start of the sequence's row in the block table, in elements */
+} llmc_query_tile;
+
+typedef struct llmc_arg_v1 {
+  uint32_t kind; /* enum llmc_arg_kind */
+  uint32_t reserved;
+  uint64_t value;
+} llmc_arg_v1;
+
+/* A compiled kernel computes units [begin, end) of a launch whose row count is `rows`.
+ * args: one pointer per launch argument, in order. Units are independent of each other. */
+typedef void (*llmc_kernel_fn)(void *const *args, int64_t rows, int64_t begin, int64_t end);
+
+/* One of the forms of a kernel, taken for row counts up to max_rows (the token, logits or sequence
+ * count; for QUERY_TILES the token count). The last variant of a launch has max_rows = UINT32_MAX. */
+typedef struct llmc_variant_v1 {
+  uint32_t max_rows;
+  uint32_t row_block;  /* units = ceil(rows / row_block) * col_blocks; for QUERY_TILES: tiles * col_blocks */
+  uint32_t col_blocks; /* unit u: row block u / col_blocks, column block u % col_blocks */
+  uint32_t reserved;
+  llmc_kernel_fn kernel;
+  const char *name; /* of the kernel */
+} llmc_variant_v1;
+
+enum llmc_element { LLMC_F32 = 0, LLMC_BF16 = 1, LLMC_F16 = 2, LLMC_I8 = 3, LLMC_I32 = 4 };
+
+/* A result of a launch, for dumps, verify and diff. */
+typedef struct llmc_value_v1 {
+  const char *name;    /* the lm value it holds, equal in the main and the reference program */
+  uint64_t offset;     /* into the program's arena */
+  uint32_t element;    /* enum llmc_element; I8: codes, with scales at scales_offset */
+  uint32_t rows;       /* enum llmc_rows */
+  uint32_t cols;       /* logical columns */
+  uint32_t stride;     /* elements between rows */
+  uint64_t scales_offset; /* f32 [rows, padded cols / 32, 2] = (scale, scale * sum of codes); 0 unless I8 */
+} llmc_value_v1;
+
+typedef struct llmc_launch_v1 {
+  uint32_t op_id; /* index in the program */
+  uint32_t rows;  /* enum llmc_rows */
+  int32_t layer;  /* -1: none */
+  uint32_t num_variants;
+  uint32_t num_args;
+  uint32_t num_values;
+  const llmc_variant_v1 *variants;
+  const llmc_arg_v1 *args;
+  const llmc_value_v1 *values;
+  const char *op; /* e.g. "blk.3.attn_output" */
+} llmc_launch_v1;
+
+typedef struct llmc_program_v1 {
+  uint32_t num_launches;
+  uint32_t reserved;
+  const llmc_launch_v1 *launches; /* executed in order, each complete before the next */
+  uint64_t arena_bytes;
+  uint64_t logits_offset; /* f32 [num_logits, padded vocab] in the arena */
+  uint64_t hidden_offset; /* f32 [num_logits, padded hidden] in the arena, input of the head (after the norm) or UINT64_MAX */
+} llmc_program_v1;
+
+/* Packed forms of a weight (docs/packing.md; written by lib/Target/Packing only). n16: panels of 16
+ * output rows; in a panel, records of k; in a record, lanes are rows.
+ *   Q4_1   per 32 k, 320 bytes: f16 d[16], f16 m[16], 4 x 64 bytes of codes: byte 4r+b of chunk j =
+ *          q[k = 8j+b] | q[k = 8j+4+b] << 4 for row r
+ *   Q4_0   per 64 k, 576 bytes: f16 d[2][16], then 2 x 256 bytes of codes as above; w = d * (q - 8)
+ *   Q8_0   per 64 k, 1088 bytes: f16 d[2][16], then 2 x 512 bytes: byte 4r+b of chunk j (of 8) =
+ *          q[k = 4j+b] + 128 (unsigned)
+ *   BF16   per 2 k, 64 bytes: [16 rows][2]      F16, F32: per k, [16 rows]
+ * ROWS: row-major, padded columns (norm weights and biases as f32 [1, padded cols], tables). */
+enum llmc_layout {
+  LLMC_LAYOUT_ROWS_F32 = 0,
+  LLMC_LAYOUT_N16_F32 = 1,
+  LLMC_LAYOUT_N16_F16 = 2,
+  LLMC_LAYOUT_N16_BF16 = 3,
+  LLMC_LAYOUT_N16_Q4_0 = 4,
+  LLMC_LAYOUT_N16_Q4_1 = 5,
+  LLMC_LAYOUT_N16_Q8_0 = 6
+};
+
+typedef struct llmc_weight_v1 {
+  const char *name;
+  uint64_t offset; /* into the weights, multiple of 64 */
+  uint64_t bytes;
+  uint32_t layout; /* enum llmc_layout */
+  uint32_t reserved;
+  uint64_t rows, cols;               /* logical */
+  uint64_t padded_rows, padded_cols; /* multiples of LLMC_PAD */
+} llmc_weight_v1;
+
+/* Layers whose caches hold the same tokens share one block table. A KV block holds LLMC_KV_BLOCK tokens of
+ * every layer of the group; inside, per layer and KV head: K then V.
+ *   16-bit elements: K [head_dim / 2][16 tokens][2], V [8 token pairs][head_dim][2]  (pairs adjacent: the
+ *   right operand of a pairwise bf16 dot)
+ *   f32:             K [head_dim][16 tokens],        V [16 tokens][head_dim] */
+typedef struct llmc_kv_group_v1 {
+  uint32_t element; /* enum llmc_element */
+  uint32_t layers, heads;
+  uint32_t k_dim, v_dim;
+  uint32_t window; /* 0: full attention */
+  uint64_t block_bytes;
+  uint64_t layer_bytes; /* of one layer inside a block */
+  uint64_t head_bytes;  /* of one head inside a layer */
+} llmc_kv_group_v1;
+
+typedef struct llmc_module_v1 {
+  uint32_t struct_size; /* sizeof(llmc_module_v1) */
+  uint32_t version;     /* LLMC_ABI_VERSION */
+  const char *target;   /* "cpu" */
+  const char *isa;      /* "avx2", "avx512vnni" */
+  uint32_t max_tokens, max_seqs, max_logits;
+  uint32_t vocab, padded_vocab;
+  uint32_t hidden, padded_hidden;
+  uint32_t max_context; /* positions the model was trained for */
+  uint32_t num_layers;
+  uint32_t num_kv_groups;
+  uint32_t num_weights;
+  uint32_t reserved;
+  const llmc_kv_group_v1 *kv_groups;
+  const llmc_weight_v1 *weights;
+  uint64_t weights_bytes;
+  llmc_program_v1 program;   /* the compiled model */
+  llmc_program_v1 reference; /* the oracle: lm -> linalg -> f32 loops on one whole sequence from position 0; num_launches 0: absent */
+} llmc_module_v1;
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* LLMC_ABI_H */

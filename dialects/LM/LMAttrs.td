@@ -1,0 +1,77 @@
+//===- LMAttrs.td - attributes and types of the lm dialect --*- tablegen -*-===//
+#ifndef LLMC_LM_ATTRS
+#define LLMC_LM_ATTRS
+
+include "dialects/LM/LMDialect.td"
+
+class LM_I32Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::llmc::lm";
+  let genSpecializedAttr = 0;
+}
+
+/// Storage of a weight in its file.
+def LM_Storage : LM_I32Enum<"Storage", "element storage of a weight in its file", [
+  I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"F16", 1, "f16">, I32EnumAttrCase<"BF16", 2, "bf16">,
+  I32EnumAttrCase<"Q4_0", 3, "q4_0">, I32EnumAttrCase<"Q4_1", 4, "q4_1">, I32EnumAttrCase<"Q8_0", 5, "q8_0">]>;
+def LM_StorageAttr : EnumAttr<LM_Dialect, LM_Storage, "storage">;
+
+/// Arithmetic contract of a matrix product (DESIGN D1): fixes operand rounding and summation order, so
+/// that every kernel of every target gives the same bits.
+def LM_Arith : LM_I32Enum<"Arith", "numerics contract of a matrix product", [
+  // f32 FMA over ascending k, one chain per output; weights widened exactly to f32 in registers.
+  I32EnumAttrCase<"F32", 0, "f32">,
+  // Operands in bf16; per 32 k an even-k and an odd-k f32 FMA chain from 0, then c + (even + odd).
+  I32EnumAttrCase<"BF16_EO32", 1, "bf16_eo32">,
+  // Activations int8 per group of 32 k; exact int32 dot per group; f32 FMA over ascending groups:
+  //   c = fma(float(dot), d_w * d_a, c), and with minimums c = fma(m_w, s_a, c) after it
+  // (q8_0: dot over the signed codes; q4_0: dot over q, then m_w = -8 * d_w).
+  I32EnumAttrCase<"Q8_G32", 2, "q8_g32">]>;
+def LM_ArithAttr : EnumAttr<LM_Dialect, LM_Arith, "arith">;
+
+/// Packed form of a weight; byte layouts in runtime/include/llmc/abi.h (same order as enum llmc_layout).
+def LM_Layout : LM_I32Enum<"Layout", "packed form of a weight", [
+  I32EnumAttrCase<"RowsF32", 0, "rows_f32">, I32EnumAttrCase<"N16F32", 1, "n16_f32">,
+  I32EnumAttrCase<"N16F16", 2, "n16_f16">, I32EnumAttrCase<"N16BF16", 3, "n16_bf16">,
+  I32EnumAttrCase<"N16Q4_0", 4, "n16_q4_0">, I32EnumAttrCase<"N16Q4_1", 5, "n16_q4_1">,
+  I32EnumAttrCase<"N16Q8_0", 6, "n16_q8_0">]>;
+def LM_LayoutAttr : EnumAttr<LM_Dialect, LM_Layout, "layout">;
+
+/// How an op writes its result: f32, bf16 (round to nearest even) or int8 codes with f32 (scale, scale * sum)
+/// per group of 32 (two results).
+def LM_Format : LM_I32Enum<"Format", "form of an activation", [
+  I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"BF16", 1, "bf16">, I32EnumAttrCase<"Q8", 2, "q8">]>;
+def LM_FormatAttr : EnumAttr<LM_Dialect, LM_Format, "format">;
+
+def LM_Activation : LM_I32Enum<"Activation", "gate activation", [
+  I32EnumAttrCase<"SiLU", 0, "silu">]>;
+def LM_ActivationAttr : EnumAttr<LM_Dialect, LM_Activation, "activation">;
+
+def LM_SpanAttr : AttrDef<LM_Dialect, "Span"> {
+  let mnemonic = "span";
+  let summary = "rows of a weight as a span of one of the model's files";
+  let description = [{
+    `rows` rows starting at byte `offset` of file number `file`. With `deinterleave` = head_dim the rows of
+    each head are reordered when packing from (0, h/2, 1, h/2+1, ...) storage to halves, so that rotary
+    embedding always rotates halves: packed row i of a head is stored row 2i for i < rotary/2, 2(i - rotary/2)+1 after it.
+  }];
+  let parameters = (ins "uint32_t":$file, "uint64_t":$offset, "uint64_t":$bytes, "int64_t":$rows,
+                        DefaultValuedParameter<"int64_t", "0">:$deinterleave);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+def LM_SpanArrayAttr : TypedArrayAttrBase<LM_SpanAttr, "spans in row order">;
+
+def LM_KVType : TypeDef<LM_Dialect, "KV"> {
+  let mnemonic = "kv";
+  let summary = "the key and value cache of one layer, used linearly";
+  let description = [{
+    Opaque: the layout is decided by `lm-page-kv` (block = 0 before it). At most one `lm.kv_append` (or
+    `lm.rope_append`) per value; reads use the appended value.
+
+    Example: `!lm.kv<heads = 3, k_dim = 64, v_dim = 64, element = f32, block = 0>`
+  }];
+  let parameters = (ins "int64_t":$heads, "int64_t":$k_dim, "int64_t":$v_dim, "::mlir::Type":$element, "int64_t":$block);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // LLMC_LM_ATTRS

@@ -1,0 +1,241 @@
+//===- LMOps.td - operations of the lm dialect --------------*- tablegen -*-===//
+#ifndef LLMC_LM_OPS
+#define LLMC_LM_OPS
+
+include "dialects/LM/LMAttrs.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
+class LM_Op<string mnemonic, list<Trait> traits = []> : Op<LM_Dialect, mnemonic, traits>;
+
+/// Activations: [tokens, columns].
+def LM_F32Rows : RankedTensorOf<[F32]>;
+def LM_Rows : RankedTensorOf<[F32, BF16, I8]>;
+def LM_Ids : 1DTensorOf<[I32]>;
+def LM_KV : Type<CPred<"::llvm::isa<::llmc::lm::KVType>($_self)">, "KV cache of a layer">;
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+def LM_WeightOp : LM_Op<"weight", [Symbol]> {
+  let summary = "a weight: shape, storage and where its rows are";
+  let description = [{
+    Rows of `sources` are concatenated; with `interleave` = n (two sources of equal size) they alternate in
+    blocks of n rows (gate and up projections). `value` holds small computed tables instead of a file span.
+    `layout` is absent until `lm-pack-weights`, which also sets `offset` (bytes into the package's weights).
+
+    Constraints: (1) rows of the sources sum to shape[0]; (2) bytes of a span = rows * storage bytes of shape[1];
+    (3) exactly one of sources and value; (4) block storage needs shape[1] % 32 == 0.
+
+    Example:
+    ```mlir
+    lm.weight @blk.0.attn_q [576, 576] q4_1 {sources = [#lm.span<file = 0, offset = 1024, bytes = 207360, rows = 576, deinterleave = 64>]}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$shape, LM_StorageAttr:$storage,
+                       OptionalAttr<LM_SpanArrayAttr>:$sources, DefaultValuedAttr<I64Attr, "0">:$interleave,
+                       OptionalAttr<ElementsAttr>:$value,
+                       OptionalAttr<LM_LayoutAttr>:$layout, OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = "$sym_name $shape $storage attr-dict";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Model ops (as imported)
+//===----------------------------------------------------------------------===//
+
+def LM_EmbeddingOp : LM_Op<"embedding", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "rows of a table: result[t, :] = weight[ids[t], :]";
+  let description = [{
+    Example: `%x = lm.embedding %ids, @token_embd : tensor<?xi32> -> tensor<?x576xf32>`
+  }];
+  let arguments = (ins LM_Ids:$ids, FlatSymbolRefAttr:$weight);
+  let results = (outs LM_F32Rows:$result);
+  let assemblyFormat = "$ids `,` $weight attr-dict `:` type($ids) `->` type($result)";
+}
+
+def LM_RMSNormOp : LM_Op<"rms_norm", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "root mean square normalisation (Zhang, Sennrich 2019, eq. 4)";
+  let description = [{
+    result[t, c] = x[t, c] / sqrt(mean_c(x[t, c]^2) + eps) * weight[c], then written in `format`.
+    Two results (codes, scales) for format q8.
+
+    Example: `%n = lm.rms_norm %x, @blk.0.attn_norm {eps = 1.0e-5} : (tensor<?x576xf32>) -> tensor<?x576xf32>`
+  }];
+  let arguments = (ins LM_F32Rows:$input, FlatSymbolRefAttr:$weight, F64Attr:$eps,
+                       DefaultValuedAttr<LM_FormatAttr, "Format::F32">:$format);
+  let results = (outs Variadic<LM_Rows>:$results);
+  let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type($input, $results)";
+  let hasVerifier = 1;
+}
+
+def LM_LinearOp : LM_Op<"linear", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "result[t, n] = sum_k input[t, k] * weight[n, k] + bias[n] + residual[t, n]";
+  let description = [{
+    `arith` fixes the sum's rounding and order (absent: undecided, set by `lm-set-arith`). Inputs: one f32 tensor
+    (f32, or undecided), one bf16 tensor (bf16_eo32), or codes and scales (q8_g32). bias, then residual are added to
+    the finished sum in f32, in this order.
+
+    Example:
+    ```mlir
+    %q = lm.linear %x, @blk.0.attn_q : (tensor<?x576xf32>) -> tensor<?x576xf32>
+    %o = lm.linear %c, %s residual %x, @blk.0.attn_output {arith = #lm.arith<q8_g32>}
+       : (tensor<?x576xi8>, tensor<?x18x2xf32>, tensor<?x576xf32>) -> tensor<?x576xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<LM_Rows>:$inputs, Optional<LM_F32Rows>:$residual, FlatSymbolRefAttr:$weight,
+                       OptionalAttr<FlatSymbolRefAttr>:$bias, OptionalAttr<LM_ArithAttr>:$arith);
+  let results = (outs LM_F32Rows:$result);
+  let assemblyFormat = "$inputs (`residual` $residual^)? `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
+}
+
+def LM_GatedActivationOp : LM_Op<"gated_activation", [Pure, SameOperandsAndResultType]> {
+  let summary = "result = act(gate) * up (Shazeer 2020, SwiGLU for silu)";
+  let description = [{
+    Example: `%h = lm.gated_activation silu %g, %u : tensor<?x1536xf32>`
+  }];
+  let arguments = (ins LM_ActivationAttr:$activation, LM_F32Rows:$gate, LM_F32Rows:$up);
+  let results = (outs LM_F32Rows:$result);
+  let assemblyFormat = "$activation $gate `,` $up attr-dict `:` type($result)";
+}
+
+def LM_AddOp : LM_Op<"add", [Pure, Commutative, SameOperandsAndResultType]> {
+  let summary = "elementwise sum (residual stream)";
+  let description = [{
+    Example: `%y = lm.add %x, %o : tensor<?x576xf32>`
+  }];
+  let arguments = (ins LM_F32Rows:$lhs, LM_F32Rows:$rhs);
+  let results = (outs LM_F32Rows:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+
+def LM_RopeTableOp : LM_Op<"rope_table", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "cosines and sines of position * inverse frequency";
+  let description = [{
+    result[t, i] = cos(a), result[t, P + i] = sin(a) with a = f32(positions[t]) * frequencies[0, i] rounded to f32, P pairs.
+
+    Example: `%t = lm.rope_table %positions, @rope.frequencies : tensor<?xi32> -> tensor<?x64xf32>`
+  }];
+  let arguments = (ins LM_Ids:$positions, FlatSymbolRefAttr:$frequencies);
+  let results = (outs LM_F32Rows:$result);
+  let assemblyFormat = "$positions `,` $frequencies attr-dict `:` type($positions) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def LM_RopeOp : LM_Op<"rope", [Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "rotary position embedding (Su et al. 2021, sec. 3.4.2), rotating halves";
+  let description = [{
+    Per head of `head_dim` columns, with P = table columns / 2 and i < P:
+    y[i] = x[i] cos_i - x[P + i] sin_i; y[P + i] = x[P + i] cos_i + x[i] sin_i; columns from 2P on pass through.
+
+    Constraints: (1) columns % head_dim == 0; (2) 2P <= head_dim.
+
+    Example: `%r = lm.rope %q, %t {head_dim = 64} : tensor<?x576xf32>, tensor<?x64xf32>`
+  }];
+  let arguments = (ins LM_F32Rows:$input, LM_F32Rows:$table, I64Attr:$head_dim);
+  let results = (outs LM_F32Rows:$result);
+  let assemblyFormat = "$input `,` $table attr-dict `:` type($input) `,` type($table)";
+  let hasVerifier = 1;
+}
+
+def LM_KVAppendOp : LM_Op<"kv_append", [AllTypesMatch<["cache", "result"]>]> {
+  let summary = "appends the step's keys and values to a layer's cache";
+  let description = [{
+    Example: `%kv1 = lm.kv_append %kv, %k, %v : !lm.kv<...>, tensor<?x192xf32>, tensor<?x192xf32>`
+  }];
+  let arguments = (ins LM_KV:$cache, LM_F32Rows:$keys, LM_F32Rows:$values);
+  let results = (outs LM_KV:$result);
+  let assemblyFormat = "$cache `,` $keys `,` $values attr-dict `:` type($cache) `,` type($keys) `,` type($values)";
+  let hasVerifier = 1;
+}
+
+def LM_AttentionOp : LM_Op<"attention", [Pure]> {
+  let summary = "causal scaled dot-product attention over a cache, exact";
+  let description = [{
+    For query head h reading KV head h / (heads / kv_heads), at token position p:
+    result[t, h, :] = sum_j softmax_j(scale * q[t, h, :] . k[j, :]) v[j, :] over cached positions j of the token's own
+    sequence with p - window < j <= p (window 0: j <= p). Written in `format`.
+
+    Numerics (D1): online softmax (Dao 2023, alg. 1) over KV tiles of 16 tokens at absolute positions, ascending, all in f32.
+
+    Example: `%a = lm.attention %q, %kv1 {head_dim = 64, scale = 0.125} : (tensor<?x576xf32>, !lm.kv<...>) -> tensor<?x576xf32>`
+  }];
+  let arguments = (ins LM_F32Rows:$query, LM_KV:$cache, I64Attr:$head_dim, F64Attr:$scale,
+                       DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<LM_FormatAttr, "Format::F32">:$format);
+  let results = (outs Variadic<LM_Rows>:$results);
+  let assemblyFormat = "$query `,` $cache attr-dict `:` functional-type(operands, $results)";
+  let hasVerifier = 1;
+}
+
+def LM_GatherRowsOp : LM_Op<"gather_rows", [Pure]> {
+  let summary = "result[i, :] = input[rows[i], :] (the rows that want logits)";
+  let description = [{
+    Example: `%l = lm.gather_rows %x, %rows : tensor<?x576xf32>, tensor<?xi32> -> tensor<?x576xf32>`
+  }];
+  let arguments = (ins LM_F32Rows:$input, LM_Ids:$rows);
+  let results = (outs LM_F32Rows:$result);
+  let assemblyFormat = "$input `,` $rows attr-dict `:` type($input) `,` type($rows) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Ops made by the model passes
+//===----------------------------------------------------------------------===//
+
+def LM_QuantizeOp : LM_Op<"quantize", [Pure]> {
+  let summary = "int8 codes per group of 32 columns";
+  let description = [{
+    Per row and group g: a = max |x|; scale = a / 127; code = round_to_even(x * (127 / a)) (0 where a is 0);
+    results: codes i8 [tokens, C], scales f32 [tokens, ceil(C / 32), 2] = (scale, scale * sum of codes).
+
+    Example: `%c, %s = lm.quantize %x : tensor<?x576xf32> -> tensor<?x576xi8>, tensor<?x18x2xf32>`
+  }];
+  let arguments = (ins LM_F32Rows:$input);
+  let results = (outs LM_Rows:$codes, LM_F32Rows:$scales);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($codes) `,` type($scales)";
+  let hasVerifier = 1;
+}
+
+def LM_RoundOp : LM_Op<"round", [Pure]> {
+  let summary = "rounds to bf16, nearest even";
+  let description = [{
+    Example: `%b = lm.round %x : tensor<?x576xf32> -> tensor<?x576xbf16>`
+  }];
+  let arguments = (ins LM_F32Rows:$input);
+  let results = (outs LM_Rows:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def LM_GatedLinearOp : LM_Op<"gated_linear", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "two linear projections and their gated activation in one";
+  let description = [{
+    The weight holds gate and up rows interleaved in blocks of 16 (`interleave = 16`): 2F rows, F result columns.
+    result[t, f] = act(gate) * up.
+
+    Example: `%h = lm.gated_linear silu %c, %s, @blk.0.ffn_gate_up {arith = #lm.arith<q8_g32>} : (tensor<?x576xi8>, tensor<?x18x2xf32>) -> tensor<?x1536xf32>`
+  }];
+  let arguments = (ins LM_ActivationAttr:$activation, Variadic<LM_Rows>:$inputs, FlatSymbolRefAttr:$weight, OptionalAttr<LM_ArithAttr>:$arith);
+  let results = (outs LM_F32Rows:$result);
+  let assemblyFormat = "$activation $inputs `,` $weight attr-dict `:` functional-type($inputs, $result)";
+  let hasVerifier = 1;
+}
+
+def LM_RopeAppendOp : LM_Op<"rope_append"> {
+  let summary = "rotates q and k, writes k and v to the cache";
+  let description = [{
+    `input` columns are q heads, then k heads, then v heads, each of head_dim. One op for lm.rope, lm.rope and
+    lm.kv_append after a joint projection.
+
+    Example: `%q, %kv1 = lm.rope_append %qkv, %t, %kv {head_dim = 64} : (tensor<?x960xf32>, tensor<?x64xf32>, !lm.kv<...>) -> (tensor<?x576xf32>, !lm.kv<...>)`
+  }];
+  let arguments = (ins LM_F32Rows:$input, LM_F32Rows:$table, LM_KV:$cache, I64Attr:$head_dim);
+  let results = (outs LM_F32Rows:$query, LM_KV:$result);
+  let assemblyFormat = "$input `,` $table `,` $cache attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+#endif // LLMC_LM_OPS

@@ -70,7 +70,7 @@ def RT_ValueAttr : AttrDef<RT_Dialect, "Value"> {
 }
 def RT_ValueArrayAttr : TypedArrayAttrBase<RT_ValueAttr, "named results">;
 
-def RT_Operand : AnyType;
+
 
 def RT_DispatchOp : Op<RT_Dialect, "dispatch", []> {
   let summary = "launches a kernel on SSA buffers";
@@ -86,12 +86,12 @@ def RT_DispatchOp : Op<RT_Dialect, "dispatch", []> {
       : (tensor<?x576xi8>, tensor<?x18x2xf32>) -> tensor<?x960xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$op, Variadic<RT_Operand>:$inputs, DefaultValuedAttr<FlatSymbolRefArrayAttr, "{}">:$weights,
+  let arguments = (ins StrAttr:$op, Variadic<AnyType>:$inputs, DefaultValuedAttr<FlatSymbolRefArrayAttr, "{}">:$weights,
                        DefaultValuedAttr<RT_FieldArrayAttr, "{}">:$fields, RT_RowsAttr:$rows,
                        RT_VariantArrayAttr:$variants, DefaultValuedAttr<I32Attr, "-1">:$layer,
                        /// weights are passed as row-major f32 (reference program)
                        UnitAttr:$reference_weights);
-  let results = (outs Variadic<RT_Operand>:$results);
+  let results = (outs Variadic<AnyType>:$results);
   let assemblyFormat = "$op `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
   let hasVerifier = 1;
 }

@@ -73,13 +73,16 @@ struct ModelFacts {
   int64_t ffn = 0, vocab = 0, maxContext = 0;
   double normEps = 1e-5;
   bool tiedHead = false;      // logits use token_embd.weight
-  bool attentionBias = false; // q, k, v (Qwen2)
+  bool attentionBias = false; // q, k, v (Qwen2; Llama with attention_bias)
+  bool attentionOutputBias = false; // blk.N.attn_output.bias (Llama with attention_bias)
   int64_t slidingWindow = 0;  // 0: none
   RopeFacts rope;
   std::vector<std::string> files; // absolute or as given, existing
   std::vector<TensorFact> tensors;
   TokenizerData tokenizer;
   std::string chatTemplate; // Jinja source; may be empty
+  /// What the files hold that llmc does not use, one line each; nothing in it changes results.
+  std::vector<std::string> warnings;
 
   const TensorFact *find(const std::string &canonicalName) const;
 };

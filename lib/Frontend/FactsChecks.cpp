@@ -1,0 +1,181 @@
+//===- FactsChecks.cpp ----------------------------------------------------===//
+#include "FactsChecks.h"
+#include "llmc/Support/Error.h"
+#include "llmc/Support/Text.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+using namespace llmc;
+using namespace llmc::frontend;
+
+int64_t frontend::checkedExtent(int64_t value, const std::string &where) {
+  if (value < 1 || value > maxExtent)
+    throw Error(where + ": expected a number from 1 to " + std::to_string(maxExtent) + ", got " +
+                std::to_string(value));
+  return value;
+}
+
+static void checkGeometry(const ModelFacts &facts) {
+  const std::string &file = facts.files.front();
+  auto fail = [&](const std::string &message) { throw Error(file + ": " + message); };
+  for (auto [value, what] : {std::pair(facts.hidden, "hidden size"), {facts.layers, "layers"},
+                             {facts.heads, "attention heads"}, {facts.kvHeads, "kv heads"},
+                             {facts.headDim, "head dimension"}, {facts.ffn, "feed-forward size"},
+                             {facts.vocab, "vocabulary size"}, {facts.maxContext, "context length"}})
+    checkedExtent(value, file + ": " + what);
+  if (facts.heads % facts.kvHeads)
+    fail("expected the attention heads to be a multiple of the kv heads, got " + std::to_string(facts.heads) +
+         " and " + std::to_string(facts.kvHeads));
+  if (facts.headDim * facts.heads > maxExtent)
+    fail("expected heads * head dimension of at most " + std::to_string(maxExtent) + ", got " +
+         std::to_string(facts.heads) + " * " + std::to_string(facts.headDim));
+  if (facts.rope.rotaryDim > facts.headDim)
+    fail("expected at most " + std::to_string(facts.headDim) + " rotated dimensions (the head dimension), got " +
+         std::to_string(facts.rope.rotaryDim));
+  // NaN fails as well.
+  if (!(facts.normEps >= 0 && facts.normEps < 1))
+    fail("expected a norm epsilon from 0 to 1, got " + std::to_string(facts.normEps));
+}
+
+namespace {
+
+/// Looks the expected tensors up one by one and remembers which were asked for.
+class TensorChecker {
+public:
+  TensorChecker(ModelFacts &facts, const NameInFile &nameInFile) : facts(facts), nameInFile(nameInFile) {
+    for (const TensorFact &tensor : facts.tensors)
+      byName.emplace(tensor.name, &tensor);
+  }
+
+  void expect(const std::string &name, std::vector<int64_t> shape) {
+    auto found = byName.find(name);
+    if (found == byName.end())
+      throw Error(facts.files.front() + ": expected the tensor " + quoted(nameInFile(name)) + " of shape " +
+                  shapeString(shape) + ", got none");
+    const TensorFact &tensor = *found->second;
+    std::string where = facts.files[tensor.file] + ": tensor " + quoted(tensor.sourceName);
+    if (tensor.shape != shape)
+      throw Error(where + ": expected shape " + shapeString(shape) + ", got " + shapeString(tensor.shape));
+    if (shape.size() == 1 && blockSize(tensor.type) != 1)
+      throw Error(where + ": expected F32, F16 or BF16 for a vector, got " + toString(tensor.type));
+    used.insert(name);
+  }
+
+  /// Sorts out the tensors that nobody asked for.
+  void finish() {
+    std::vector<TensorFact> kept;
+    for (TensorFact &tensor : facts.tensors) {
+      if (used.count(tensor.name)) {
+        kept.push_back(std::move(tensor));
+        continue;
+      }
+      std::string where = facts.files[tensor.file] + ": tensor " + quoted(tensor.sourceName);
+      if (changesResults(tensor.name))
+        throw Error(where + ": expected only the tensors of a " + facts.architecture +
+                    " layer, got one that llmc does not know");
+      facts.warnings.push_back(where + ": not used");
+    }
+    facts.tensors = std::move(kept);
+  }
+
+private:
+  /// Rotary tables are recomputed; everything else unknown inside one of the
+  /// layers (biases, more norms, experts, adapters) would change the output.
+  bool changesResults(const std::string &name) const {
+    if (name.find("rot_embd") != std::string::npos || name.find("inv_freq") != std::string::npos)
+      return false;
+    if (name == "output_norm.bias" || name == "output.bias")
+      return true;
+    if (name.rfind("blk.", 0) != 0)
+      return false;
+    return std::atoll(name.c_str() + 4) < facts.layers;
+  }
+
+  ModelFacts &facts;
+  const NameInFile &nameInFile;
+  std::unordered_map<std::string, const TensorFact *> byName;
+  std::unordered_set<std::string> used;
+};
+
+} // namespace
+
+void frontend::checkFacts(ModelFacts &facts, const NameInFile &nameInFile) {
+  checkGeometry(facts);
+  checkRope(facts.rope, facts.files.front() + ": rope");
+  TensorChecker checker(facts, nameInFile);
+  int64_t queryRows = facts.heads * facts.headDim, kvRows = facts.kvHeads * facts.headDim;
+  checker.expect("token_embd.weight", {facts.vocab, facts.hidden});
+  for (int64_t layer = 0; layer < facts.layers; ++layer) {
+    std::string block = "blk." + std::to_string(layer) + ".";
+    checker.expect(block + "attn_norm.weight", {facts.hidden});
+    checker.expect(block + "attn_q.weight", {queryRows, facts.hidden});
+    checker.expect(block + "attn_k.weight", {kvRows, facts.hidden});
+    checker.expect(block + "attn_v.weight", {kvRows, facts.hidden});
+    if (facts.attentionBias) {
+      checker.expect(block + "attn_q.bias", {queryRows});
+      checker.expect(block + "attn_k.bias", {kvRows});
+      checker.expect(block + "attn_v.bias", {kvRows});
+    }
+    checker.expect(block + "attn_output.weight", {facts.hidden, queryRows});
+    if (facts.attentionOutputBias)
+      checker.expect(block + "attn_output.bias", {facts.hidden});
+    checker.expect(block + "ffn_norm.weight", {facts.hidden});
+    checker.expect(block + "ffn_gate.weight", {facts.ffn, facts.hidden});
+    checker.expect(block + "ffn_up.weight", {facts.ffn, facts.hidden});
+    checker.expect(block + "ffn_down.weight", {facts.hidden, facts.ffn});
+  }
+  checker.expect("output_norm.weight", {facts.hidden});
+  if (!facts.tiedHead)
+    checker.expect("output.weight", {facts.vocab, facts.hidden});
+  checker.finish();
+}
+
+void frontend::checkOverlaps(const std::vector<TensorFact> &tensors, const std::vector<std::string> &files) {
+  std::vector<const TensorFact *> order;
+  for (const TensorFact &tensor : tensors)
+    if (tensor.bytes > 0)
+      order.push_back(&tensor);
+  std::sort(order.begin(), order.end(), [](const TensorFact *a, const TensorFact *b) {
+    return std::pair(a->file, a->offset) < std::pair(b->file, b->offset);
+  });
+  for (size_t i = 1; i < order.size(); ++i) {
+    const TensorFact &before = *order[i - 1], &after = *order[i];
+    if (before.file == after.file && before.offset + before.bytes > after.offset)
+      throw Error(files[after.file] + ": tensor " + quoted(after.sourceName) + " at byte " +
+                  std::to_string(after.offset) + ": expected to start after tensor " + quoted(before.sourceName) +
+                  ", which ends at byte " + std::to_string(before.offset + before.bytes));
+  }
+}
+
+void frontend::checkTokenizer(const TokenizerData &tokenizer, int64_t vocab, const std::string &file) {
+  auto fail = [&](const std::string &message) { throw Error(file + ": " + message); };
+  if (static_cast<int64_t>(tokenizer.tokens.size()) > vocab)
+    fail("expected at most " + std::to_string(vocab) + " tokens (the rows of the embedding), got " +
+         std::to_string(tokenizer.tokens.size()));
+  int64_t count = static_cast<int64_t>(tokenizer.tokens.size());
+  auto checkId = [&](int32_t id, const char *what) {
+    if (id < -1 || id >= count)
+      fail(std::string("expected a ") + what + " id below " + std::to_string(count) + ", got " + std::to_string(id));
+  };
+  checkId(tokenizer.bosId, "bos token");
+  checkId(tokenizer.padId, "pad token");
+  checkId(tokenizer.unkId, "unknown token");
+  for (int32_t id : tokenizer.eosIds)
+    checkId(id, "eos token");
+  if (tokenizer.addBos && tokenizer.bosId < 0)
+    fail("expected a bos token, since the tokenizer adds one, got none");
+  if (tokenizer.addEos && tokenizer.eosIds.empty())
+    fail("expected an eos token, since the tokenizer adds one, got none");
+  std::unordered_set<std::string_view> spellings(tokenizer.tokens.begin(), tokenizer.tokens.end());
+  for (size_t i = 0; i < tokenizer.merges.size(); ++i) {
+    const auto &[left, right] = tokenizer.merges[i];
+    for (const std::string &part : {left, right, left + right})
+      if (part.empty() || !spellings.count(part))
+        fail("merge " + std::to_string(i) + ": expected parts and a result that are tokens, got " + quoted(part));
+  }
+  for (const AddedToken &token : tokenizer.added)
+    if (token.content.empty())
+      fail("added token " + std::to_string(token.id) + ": expected text, got none");
+}

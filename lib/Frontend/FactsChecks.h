@@ -1,0 +1,36 @@
+//===- FactsChecks.h - checks that every front end runs ---------*- C++ -*-===//
+#ifndef LLMC_LIB_FRONTEND_FACTSCHECKS_H
+#define LLMC_LIB_FRONTEND_FACTSCHECKS_H
+
+#include "llmc/Frontend/ModelFacts.h"
+
+#include <functional>
+
+namespace llmc::frontend {
+
+/// Canonical tensor name -> the name that the model's own format would use.
+using NameInFile = std::function<std::string(const std::string &)>;
+
+/// No extent of a model exceeds this, so that products of two fit in 64 bits.
+constexpr int64_t maxExtent = int64_t(1) << 31;
+
+/// Fails unless 1 <= value <= maxExtent; `where` is "FILE: KEY".
+int64_t checkedExtent(int64_t value, const std::string &where);
+
+/// Geometry that fits together, every tensor that the architecture needs present
+/// with the shape that the geometry gives, no unknown tensor inside a layer
+/// (those change results); other extra tensors become warnings and are dropped.
+void checkFacts(ModelFacts &facts, const NameInFile &nameInFile);
+
+/// Ids in range and unique spellings where the tokenizer needs them; `file` is for messages.
+void checkTokenizer(const TokenizerData &tokenizer, int64_t vocab, const std::string &file);
+
+/// Refuses spans that overlap (a lying header could alias two weights).
+void checkOverlaps(const std::vector<TensorFact> &tensors, const std::vector<std::string> &files);
+
+/// Factor, theta and frequency bounds; `where` is "FILE: rope".
+void checkRope(const RopeFacts &rope, const std::string &where);
+
+} // namespace llmc::frontend
+
+#endif // LLMC_LIB_FRONTEND_FACTSCHECKS_H

@@ -26,8 +26,12 @@ def LM_WeightOp : LM_Op<"weight", [Symbol]> {
     blocks of n rows (gate and up projections). `value` holds small computed tables instead of a file span.
     `layout` is absent until `lm-pack-weights`, which also sets `offset` (bytes into the package's weights).
 
+    A vector (norm weight, bias) has shape [N]: N source rows of one value, packed as one row of N columns.
+
     Constraints: (1) rows of the sources sum to shape[0]; (2) bytes of a span = rows * storage bytes of shape[1];
-    (3) exactly one of sources and value; (4) block storage needs shape[1] % 32 == 0.
+    (3) exactly one of sources and value, a value being f32 of the weight's shape; (4) block storage needs two dimensions
+    and shape[1] % 32 == 0; (5) rows of a span are a multiple of its `deinterleave`, which is even; (6) interleaving needs
+    two sources of equal rows, a multiple of `interleave`; (7) `offset` and `layout` come together, offset % 64 == 0.
 
     Example:
     ```mlir
@@ -65,7 +69,7 @@ def LM_RMSNormOp : LM_Op<"rms_norm", [Pure, DeclareOpInterfaceMethods<SymbolUser
     Example: `%n = lm.rms_norm %x, @blk.0.attn_norm {eps = 1.0e-5} : (tensor<?x576xf32>) -> tensor<?x576xf32>`
   }];
   let arguments = (ins LM_F32Rows:$input, FlatSymbolRefAttr:$weight, F64Attr:$eps,
-                       DefaultValuedAttr<LM_FormatAttr, "Format::F32">:$format);
+                       DefaultValuedAttr<LM_FormatAttr, "::llmc::lm::Format::F32">:$format);
   let results = (outs Variadic<LM_Rows>:$results);
   let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type($input, $results)";
   let hasVerifier = 1;
@@ -88,7 +92,7 @@ def LM_LinearOp : LM_Op<"linear", [Pure, AttrSizedOperandSegments, DeclareOpInte
   let arguments = (ins Variadic<LM_Rows>:$inputs, Optional<LM_F32Rows>:$residual, FlatSymbolRefAttr:$weight,
                        OptionalAttr<FlatSymbolRefAttr>:$bias, OptionalAttr<LM_ArithAttr>:$arith);
   let results = (outs LM_F32Rows:$result);
-  let assemblyFormat = "$inputs (`residual` $residual^)? `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, $result)";
+  let assemblyFormat = "custom<InputsAndWeight>($inputs, $residual, $weight) (`bias` $bias^)? attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
 }
 
@@ -164,7 +168,7 @@ def LM_AttentionOp : LM_Op<"attention", [Pure]> {
     Example: `%a = lm.attention %q, %kv1 {head_dim = 64, scale = 0.125} : (tensor<?x576xf32>, !lm.kv<...>) -> tensor<?x576xf32>`
   }];
   let arguments = (ins LM_F32Rows:$query, LM_KV:$cache, I64Attr:$head_dim, F64Attr:$scale,
-                       DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<LM_FormatAttr, "Format::F32">:$format);
+                       DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<LM_FormatAttr, "::llmc::lm::Format::F32">:$format);
   let results = (outs Variadic<LM_Rows>:$results);
   let assemblyFormat = "$query `,` $cache attr-dict `:` functional-type(operands, $results)";
   let hasVerifier = 1;
@@ -220,7 +224,7 @@ def LM_GatedLinearOp : LM_Op<"gated_linear", [Pure, DeclareOpInterfaceMethods<Sy
   }];
   let arguments = (ins LM_ActivationAttr:$activation, Variadic<LM_Rows>:$inputs, FlatSymbolRefAttr:$weight, OptionalAttr<LM_ArithAttr>:$arith);
   let results = (outs LM_F32Rows:$result);
-  let assemblyFormat = "$activation $inputs `,` $weight attr-dict `:` functional-type($inputs, $result)";
+  let assemblyFormat = "$activation custom<InputsAndWeight>($inputs, $weight) attr-dict `:` functional-type($inputs, $result)";
   let hasVerifier = 1;
 }
 

@@ -1,0 +1,161 @@
+//===- LM.cpp - the lm dialect: registration, syntax, shared facts --------===//
+#include "dialects/LM/LM.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace mlir;
+using namespace llmc::lm;
+
+//===----------------------------------------------------------------------===//
+// Shared facts
+//===----------------------------------------------------------------------===//
+
+unsigned llmc::lm::blockSize(Storage storage) {
+  switch (storage) {
+  case Storage::F32:
+  case Storage::F16:
+  case Storage::BF16:
+    return 1;
+  case Storage::Q4_0:
+  case Storage::Q4_1:
+  case Storage::Q8_0:
+    return 32;
+  }
+  llvm_unreachable("unknown storage");
+}
+
+uint64_t llmc::lm::storageBytes(Storage storage, uint64_t count) {
+  switch (storage) {
+  case Storage::F32:
+    return count * 4;
+  case Storage::F16:
+  case Storage::BF16:
+    return count * 2;
+  case Storage::Q4_0: // f16 d, 16 bytes of codes
+    return count / 32 * 18;
+  case Storage::Q4_1: // f16 d, f16 m, 16 bytes of codes
+    return count / 32 * 20;
+  case Storage::Q8_0: // f16 d, 32 bytes of codes
+    return count / 32 * 34;
+  }
+  llvm_unreachable("unknown storage");
+}
+
+int64_t llmc::lm::sourceColumns(WeightOp weight) {
+  ArrayRef<int64_t> shape = weight.getShape();
+  return shape.size() == 2 ? shape[1] : 1;
+}
+
+Format llmc::lm::inputFormat(Arith arith) {
+  switch (arith) {
+  case Arith::F32:
+    return Format::F32;
+  case Arith::BF16_EO32:
+    return Format::BF16;
+  case Arith::Q8_G32:
+    return Format::Q8;
+  }
+  llvm_unreachable("unknown arithmetic");
+}
+
+SmallVector<Type> llmc::lm::formattedTypes(RankedTensorType f32Rows, Format format) {
+  MLIRContext *context = f32Rows.getContext();
+  switch (format) {
+  case Format::F32:
+    return {f32Rows};
+  case Format::BF16:
+    return {f32Rows.clone(BFloat16Type::get(context))};
+  case Format::Q8: {
+    int64_t groups = llvm::divideCeil(f32Rows.getDimSize(1), 32);
+    return {f32Rows.clone(IntegerType::get(context, 8)),
+            RankedTensorType::get({f32Rows.getDimSize(0), groups, 2}, f32Rows.getElementType())};
+  }
+  }
+  llvm_unreachable("unknown format");
+}
+
+//===----------------------------------------------------------------------===//
+// Syntax: `%a, %b residual %r, @weight`. The generated parser of a variadic
+// operand list would take the comma before the symbol.
+//===----------------------------------------------------------------------===//
+
+using Operand = OpAsmParser::UnresolvedOperand;
+
+static ParseResult parseInputsAndWeight(OpAsmParser &parser, SmallVectorImpl<Operand> &inputs,
+                                        std::optional<Operand> &residual, bool allowResidual,
+                                        FlatSymbolRefAttr &weight) {
+  Operand operand;
+  if (parser.parseOperand(operand))
+    return failure();
+  inputs.push_back(operand);
+  while (true) {
+    if (allowResidual && succeeded(parser.parseOptionalKeyword("residual"))) {
+      if (parser.parseOperand(operand) || parser.parseComma())
+        return failure();
+      residual = operand;
+      return parser.parseAttribute(weight);
+    }
+    if (parser.parseComma())
+      return failure();
+    OptionalParseResult next = parser.parseOptionalOperand(operand);
+    if (!next.has_value())
+      return parser.parseAttribute(weight);
+    if (failed(*next))
+      return failure();
+    inputs.push_back(operand);
+  }
+}
+
+static ParseResult parseInputsAndWeight(OpAsmParser &parser, SmallVectorImpl<Operand> &inputs,
+                                        std::optional<Operand> &residual, FlatSymbolRefAttr &weight) {
+  return parseInputsAndWeight(parser, inputs, residual, /*allowResidual=*/true, weight);
+}
+
+static ParseResult parseInputsAndWeight(OpAsmParser &parser, SmallVectorImpl<Operand> &inputs,
+                                        FlatSymbolRefAttr &weight) {
+  std::optional<Operand> residual;
+  return parseInputsAndWeight(parser, inputs, residual, /*allowResidual=*/false, weight);
+}
+
+static void printInputsAndWeight(OpAsmPrinter &printer, Operation *op, OperandRange inputs, Value residual,
+                                 FlatSymbolRefAttr weight) {
+  printer << inputs;
+  if (residual)
+    printer << " residual " << residual;
+  printer << ", " << weight;
+}
+
+static void printInputsAndWeight(OpAsmPrinter &printer, Operation *op, OperandRange inputs, FlatSymbolRefAttr weight) {
+  printInputsAndWeight(printer, op, inputs, Value(), weight);
+}
+
+//===----------------------------------------------------------------------===//
+// Generated definitions
+//===----------------------------------------------------------------------===//
+
+#include "dialects/LM/LMDialect.cpp.inc"
+#include "dialects/LM/LMEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/LM/LMAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/LM/LMTypes.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/LM/LMOps.cpp.inc"
+
+void LMDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/LM/LMAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/LM/LMTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/LM/LMOps.cpp.inc"
+      >();
+}

@@ -36,7 +36,12 @@ def RT_Field : RT_I32Enum<"Field", "a field of the step (enum llmc_step_field)",
   I32EnumAttrCase<"BlockTable", 4, "block_table">, I32EnumAttrCase<"QueryTiles", 5, "query_tiles">,
   I32EnumAttrCase<"Embeddings", 6, "embeddings">]>;
 def RT_FieldAttr : EnumAttr<RT_Dialect, RT_Field, "field">;
-def RT_FieldArrayAttr : TypedArrayAttrBase<RT_FieldAttr, "step fields">;
+def RT_FieldArrayAttr : TypedArrayAttrBase<RT_FieldAttr, "step fields"> {
+  let constBuilderCall = "$_builder.getArrayAttr($0)";
+}
+def RT_WeightArrayAttr : TypedArrayAttrBase<FlatSymbolRefAttr, "weights"> {
+  let constBuilderCall = "$_builder.getArrayAttr($0)";
+}
 
 def RT_ArgKind : RT_I32Enum<"ArgKind", "what a kernel argument points to (enum llmc_arg_kind)", [
   I32EnumAttrCase<"Arena", 0, "arena">, I32EnumAttrCase<"Weight", 1, "weight">, I32EnumAttrCase<"KV", 2, "kv">,
@@ -81,12 +86,12 @@ def RT_DispatchOp : Op<RT_Dialect, "dispatch", []> {
 
     Example:
     ```mlir
-    %q = rt.dispatch "blk.0.attn_qkv" (%c, %s) weights [@blk.0.attn_qkv] rows tokens
-      variants [#rt.variant<max_rows = 1, kernel = @linear_m1, row_block = 1, col_blocks = 60>, ...] layer 0
+    %q = rt.dispatch "blk.0.attn_qkv"(%c, %s) {weights = [@blk.0.attn_qkv], rows = #rt.rows<tokens>, layer = 0 : i32,
+      variants = [#rt.variant<max_rows = 4294967295, kernel = @linear, row_block = 16, col_blocks = 60>]}
       : (tensor<?x576xi8>, tensor<?x18x2xf32>) -> tensor<?x960xf32>
     ```
   }];
-  let arguments = (ins StrAttr:$op, Variadic<AnyType>:$inputs, DefaultValuedAttr<FlatSymbolRefArrayAttr, "{}">:$weights,
+  let arguments = (ins StrAttr:$op, Variadic<AnyType>:$inputs, DefaultValuedAttr<RT_WeightArrayAttr, "{}">:$weights,
                        DefaultValuedAttr<RT_FieldArrayAttr, "{}">:$fields, RT_RowsAttr:$rows,
                        RT_VariantArrayAttr:$variants, DefaultValuedAttr<I32Attr, "-1">:$layer,
                        /// weights are passed as row-major f32 (reference program)

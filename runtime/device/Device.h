@@ -1,0 +1,101 @@
+//===- Device.h - what the engine asks of a device --------------*- C++ -*-===//
+//
+// The small interface behind which `cpu` (and later `cuda`) live. A device owns a
+// loaded module, its weights, its arena and the pool of KV blocks; it executes
+// ragged steps (llmc_step_v1). It knows nothing of sequences, prompts or text.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_RUNTIME_DEVICE_DEVICE_H
+#define LLMC_RUNTIME_DEVICE_DEVICE_H
+
+#include "llmc/abi.h"
+#include "runtime/device/Ledger.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace llmc {
+
+/// What a device loads: the generated shared objects and where the weights lie.
+struct DevicePayload {
+  struct Module {
+    std::string isa;        // "avx2", "avx512vnni"
+    std::string_view bytes; // a shared object; copied during load
+  };
+  std::vector<Module> modules;
+  int weightsFd = -1; // stays open and owned by the caller while the device lives
+  uint64_t weightsOffset = 0, weightsBytes = 0;
+  std::string path; // for messages
+};
+
+struct DeviceOptions {
+  unsigned threads = 0;     // 0: the CPUs that this process may use
+  std::string isa;          // empty: the best that CPU and package both have
+  bool mapWeights = false;  // true: serve from the file mapping, never copy into huge pages
+  uint64_t kvBytes = 0;     // budget of the KV pool; 0: what kvTokens needs
+  uint64_t kvTokens = 0;    // used when kvBytes is 0; 0: the model's longest context
+  bool pinThreads = true;
+  bool checkMemory = true;  // refuse at load what the machine cannot hold
+};
+
+/// A value of a launch, found in the arena right after the launch.
+struct LaunchView {
+  const llmc_launch_v1 &launch;
+  const std::byte *arena;
+  uint32_t rows;       // tokens, logits rows, sequences or query tiles of this step
+  const llmc_variant_v1 &variant;
+  double seconds;      // time of this launch
+};
+using LaunchObserver = std::function<void(const LaunchView &)>;
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  virtual const llmc_module_v1 &module() const = 0;
+  virtual unsigned threads() const = 0;
+
+  /// Executes one step and fills the wanted outputs. Throws Error when the step
+  /// is not well formed (a size over the module's limits, a block that does not
+  /// exist, ...); nothing has been executed then.
+  virtual void step(const llmc_step_v1 &step) = 0;
+  /// Executes the reference program on one whole sequence from position 0.
+  /// `logits`: [ids, vocab] or null.
+  virtual void reference(std::span<const int32_t> ids, float *logits) = 0;
+
+  /// Called after every launch until replaced by null; costs speed.
+  virtual void setObserver(LaunchObserver observer) = 0;
+
+  virtual uint32_t numBlocks() const = 0;
+  /// Bytes of one KV block over all groups.
+  virtual uint64_t blockBytes() const = 0;
+  virtual void zeroBlocks(std::span<const int32_t> blocks) = 0;
+  virtual void copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo) = 0;
+  /// Copies one block (blockBytes() bytes) to host memory.
+  virtual void readBlock(int32_t block, void *to) const = 0;
+
+  /// The packed weights, [module().weights_bytes], as the file has them.
+  virtual const std::byte *weights() const = 0;
+
+  /// Starts the background work (copy of the weights into huge pages, population
+  /// of the pools). Called after the first step, so that the first token does not
+  /// wait for it; does nothing the second time.
+  virtual void startBackground() = 0;
+  /// Waits for it.
+  virtual void finishBackground() = 0;
+
+  virtual Ledger ledger() const = 0;
+};
+
+/// Throws Error when no module suits this CPU, a module or the weights are damaged
+/// or the memory does not suffice.
+std::unique_ptr<Device> makeCpuDevice(const DevicePayload &payload, const DeviceOptions &options);
+
+} // namespace llmc
+
+#endif // LLMC_RUNTIME_DEVICE_DEVICE_H

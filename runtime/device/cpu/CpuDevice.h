@@ -1,0 +1,68 @@
+//===- CpuDevice.h - the device that always works ---------------*- C++ -*-===//
+#ifndef LLMC_RUNTIME_DEVICE_CPU_CPUDEVICE_H
+#define LLMC_RUNTIME_DEVICE_CPU_CPUDEVICE_H
+
+#include "runtime/device/Device.h"
+#include "runtime/device/cpu/Executor.h"
+#include "runtime/device/cpu/Memory.h"
+#include "runtime/device/cpu/ModuleLoader.h"
+#include "runtime/device/cpu/ThreadPool.h"
+
+#include <atomic>
+#include <optional>
+#include <thread>
+
+namespace llmc {
+
+class CpuDevice final : public Device {
+public:
+  CpuDevice(const DevicePayload &payload, const DeviceOptions &options);
+  ~CpuDevice() override;
+
+  const llmc_module_v1 &module() const override { return *module_; }
+  unsigned threads() const override { return pool_->size(); }
+  void step(const llmc_step_v1 &step) override;
+  void reference(std::span<const int32_t> ids, float *logits) override;
+  void setObserver(LaunchObserver observer) override { observer_ = std::move(observer); }
+  uint32_t numBlocks() const override { return numBlocks_; }
+  uint64_t blockBytes() const override { return module_->kv_groups[0].block_bytes; }
+  void zeroBlocks(std::span<const int32_t> blocks) override;
+  void copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo) override;
+  void readBlock(int32_t block, void *to) const override;
+  const std::byte *weights() const override { return mapped_.data(); }
+  void startBackground() override;
+  void finishBackground() override;
+  Ledger ledger() const override;
+
+private:
+  void checkStep(const llmc_step_v1 &step) const;
+  void checkKv(const llmc_step_v1 &step) const;
+  void loadWeights(const DevicePayload &payload);
+  void background();
+  void bindProgram();
+  void output(const llmc_step_v1 &step);
+  std::byte *block(int32_t index) const { return kv_.data() + uint64_t(index) * blockBytes(); }
+
+  std::string path_;
+  LoadedModule loaded_;
+  const llmc_module_v1 *module_ = nullptr;
+  DeviceOptions options_;
+  int weightsFd_ = -1;
+  uint64_t weightsOffset_ = 0;
+  Mapping mapped_, huge_, arena_, kv_;
+  uint32_t numBlocks_ = 0;
+  std::unique_ptr<ThreadPool> pool_;
+  std::optional<StepBuffers> buffers_;
+  std::optional<Executor> executor_;
+  LaunchObserver observer_;
+  std::vector<int32_t> previousIds_; // output slots of the last step
+
+  std::thread copier_;
+  bool copierStarted_ = false;
+  std::atomic<bool> hugeReady_{false}, cancel_{false};
+  bool hugeInUse_ = false;
+};
+
+} // namespace llmc
+
+#endif // LLMC_RUNTIME_DEVICE_CPU_CPUDEVICE_H

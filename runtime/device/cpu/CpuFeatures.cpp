@@ -1,0 +1,115 @@
+//===- CpuFeatures.cpp ----------------------------------------------------===//
+#include "runtime/device/cpu/CpuFeatures.h"
+#include "llmc/Support/Error.h"
+
+#include <algorithm>
+#include <cpuid.h>
+#include <cstdint>
+#include <map>
+
+namespace llmc {
+
+namespace {
+
+uint64_t readXcr0() {
+  uint32_t low, high;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (uint64_t(high) << 32) | low;
+}
+
+// x86-64-v3 and x86-64-v4 with VNNI, as the psABI lists them.
+const std::map<std::string, std::vector<std::string>> &requirements() {
+  static const std::vector<std::string> v3 = {"avx", "avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "movbe"};
+  static const std::map<std::string, std::vector<std::string>> table = [] {
+    std::vector<std::string> v4 = v3;
+    v4.insert(v4.end(), {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni"});
+    return std::map<std::string, std::vector<std::string>>{{"avx2", v3}, {"avx512vnni", v4}};
+  }();
+  return table;
+}
+
+std::string join(const std::vector<std::string> &parts) {
+  std::string text;
+  for (const std::string &part : parts)
+    text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+} // namespace
+
+std::set<std::string> detectCpuFeatures() {
+  std::set<std::string> found;
+  unsigned a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d))
+    return found;
+  const bool osxsave = c & (1u << 27);
+  const uint64_t xcr0 = osxsave ? readXcr0() : 0;
+  const bool ymm = (xcr0 & 0x6) == 0x6, zmm = (xcr0 & 0xe6) == 0xe6;
+  auto add = [&](const char *name, bool has) {
+    if (has)
+      found.insert(name);
+  };
+  add("movbe", c & (1u << 22));
+  add("avx", ymm && (c & (1u << 28)));
+  add("fma", ymm && (c & (1u << 12)));
+  add("f16c", ymm && (c & (1u << 29)));
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+    add("bmi1", b & (1u << 3));
+    add("bmi2", b & (1u << 8));
+    add("avx2", ymm && (b & (1u << 5)));
+    add("avx512f", zmm && (b & (1u << 16)));
+    add("avx512dq", zmm && (b & (1u << 17)));
+    add("avx512cd", zmm && (b & (1u << 28)));
+    add("avx512bw", zmm && (b & (1u << 30)));
+    add("avx512vl", zmm && (b & (1u << 31)));
+    add("avx512vnni", zmm && (c & (1u << 11)));
+  }
+  if (__get_cpuid(0x80000001, &a, &b, &c, &d))
+    add("lzcnt", c & (1u << 5));
+  return found;
+}
+
+const std::vector<std::string> &isaNames() {
+  static const std::vector<std::string> names = {"avx512vnni", "avx2"};
+  return names;
+}
+
+std::string missingFeatures(const std::string &isa, const std::set<std::string> &features) {
+  auto it = requirements().find(isa);
+  if (it == requirements().end())
+    throw Error("isa: expected one of " + join(isaNames()) + ", got '" + isa + "'");
+  std::vector<std::string> missing;
+  for (const std::string &feature : it->second)
+    if (!features.count(feature))
+      missing.push_back(feature);
+  return join(missing);
+}
+
+std::string chooseIsa(const std::vector<std::string> &available, const std::string &forced,
+                      const std::set<std::string> &features) {
+  auto has = [&](const std::string &isa) {
+    return std::find(available.begin(), available.end(), isa) != available.end();
+  };
+  if (!forced.empty()) {
+    std::string missing = missingFeatures(forced, features);
+    if (!has(forced))
+      throw Error("--isa: the package has no code for " + forced + ", only " + join(available));
+    if (!missing.empty())
+      throw Error("--isa: this CPU cannot run " + forced + ": it lacks " + missing);
+    return forced;
+  }
+  std::string reasons;
+  for (const std::string &isa : isaNames()) {
+    if (!has(isa))
+      continue;
+    std::string missing = missingFeatures(isa, features);
+    if (missing.empty())
+      return isa;
+    reasons += (reasons.empty() ? "" : "; ") + isa + " lacks " + missing;
+  }
+  throw Error(reasons.empty() ? "the package has no code for a known ISA (" + join(isaNames()) + "), only " +
+                                    (available.empty() ? "nothing" : join(available))
+                              : "this CPU cannot run the package: " + reasons);
+}
+
+} // namespace llmc

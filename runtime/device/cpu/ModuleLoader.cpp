@@ -1,0 +1,202 @@
+//===- ModuleLoader.cpp ---------------------------------------------------===//
+#include "runtime/device/cpu/ModuleLoader.h"
+#include "llmc/Support/Error.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utility>
+
+namespace llmc {
+
+namespace {
+
+void writeAll(int fd, std::string_view bytes, const std::string &name) {
+  while (!bytes.empty()) {
+    ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      throw Error(name + ": cannot write the module to memory: " + std::strerror(errno));
+    bytes.remove_prefix(size_t(n));
+  }
+}
+
+// Where /proc or executable memfds are forbidden.
+void *openFromTemporaryFile(std::string_view bytes, const std::string &name) {
+  const char *folder = std::getenv("TMPDIR");
+  std::string path = std::string(folder && *folder ? folder : "/tmp") + "/llmc-module-XXXXXX";
+  int fd = mkstemp(path.data()); // mode 600
+  if (fd < 0)
+    throw Error(name + ": cannot create a temporary file " + path + ": " + std::strerror(errno));
+  void *handle = nullptr;
+  try {
+    writeAll(fd, bytes, name);
+    handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  } catch (...) {
+    close(fd);
+    unlink(path.c_str());
+    throw;
+  }
+  close(fd);
+  unlink(path.c_str());
+  return handle;
+}
+
+void *openFromMemory(std::string_view bytes, const std::string &name) {
+  int fd = memfd_create("llmc-module", MFD_CLOEXEC);
+  if (fd < 0)
+    return nullptr;
+  void *handle = nullptr;
+  try {
+    writeAll(fd, bytes, name);
+    handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  } catch (...) {
+    close(fd);
+    throw;
+  }
+  close(fd);
+  return handle;
+}
+
+} // namespace
+
+LoadedModule::LoadedModule(std::string_view bytes, const std::string &name) {
+  handle_ = openFromMemory(bytes, name);
+  if (!handle_)
+    handle_ = openFromTemporaryFile(bytes, name);
+  if (!handle_) {
+    const char *why = dlerror();
+    throw Error(name + ": cannot load the module: " + (why ? why : "unknown reason"));
+  }
+  module_ = static_cast<const llmc_module_v1 *>(dlsym(handle_, LLMC_MODULE_SYMBOL));
+  try {
+    if (!module_)
+      throw Error(name + ": the module does not export " LLMC_MODULE_SYMBOL);
+    checkModule(*module_, name);
+  } catch (...) {
+    dlclose(handle_);
+    throw;
+  }
+}
+
+LoadedModule::~LoadedModule() {
+  if (handle_)
+    dlclose(handle_);
+}
+
+LoadedModule &LoadedModule::operator=(LoadedModule &&other) noexcept {
+  std::swap(handle_, other.handle_);
+  std::swap(module_, other.module_);
+  return *this;
+}
+
+namespace {
+
+struct Checker {
+  const llmc_module_v1 &m;
+  std::string name;
+
+  [[noreturn]] void fail(const std::string &what) const { throw Error(name + ": " + what); }
+  void expect(bool ok, const std::string &what) const {
+    if (!ok)
+      fail(what);
+  }
+  void less(uint64_t value, uint64_t limit, const std::string &what) const {
+    if (value >= limit)
+      fail("expected " + what + " below " + std::to_string(limit) + ", got " + std::to_string(value));
+  }
+
+  void arg(const llmc_arg_v1 &a, const llmc_launch_v1 &l, const llmc_program_v1 &p, bool reference,
+           const std::string &where) const {
+    switch (a.kind) {
+    case LLMC_ARG_ARENA:
+      return less(a.value, p.arena_bytes, where + ": arena offset");
+    case LLMC_ARG_WEIGHT:
+      return less(a.value, m.weights_bytes, where + ": weight offset");
+    case LLMC_ARG_KV:
+      expect(!reference, where + ": the reference program has no KV cache");
+      less(a.reserved, m.num_kv_groups, where + ": KV group");
+      return less(a.value, m.kv_groups[a.reserved].block_bytes, where + ": KV offset");
+    case LLMC_ARG_STEP:
+      expect(a.value != LLMC_FIELD_QUERY_TILES || l.rows == LLMC_ROWS_QUERY_TILES,
+             where + ": query tiles are for launches over query tiles");
+      return less(a.value, LLMC_FIELD_EMBEDDINGS + 1, where + ": step field");
+    case LLMC_ARG_WEIGHT_F32:
+      expect(reference, where + ": an unpacked weight is an argument of the reference program only");
+      return less(a.value, m.num_weights, where + ": weight index");
+    default:
+      fail(where + ": unknown argument kind " + std::to_string(a.kind));
+    }
+  }
+
+  void launch(const llmc_launch_v1 &l, const llmc_program_v1 &p, bool reference, const std::string &where) const {
+    expect(l.op, where + ": no op name");
+    less(l.rows, LLMC_ROWS_QUERY_TILES + 1, where + ": rows");
+    expect(l.num_variants > 0, where + ": no variant");
+    uint32_t last = 0;
+    for (uint32_t v = 0; v < l.num_variants; ++v) {
+      const llmc_variant_v1 &variant = l.variants[v];
+      expect(variant.kernel && variant.row_block > 0 && variant.col_blocks > 0,
+             where + ": variant " + std::to_string(v) + " lacks a kernel, a row block or a column block");
+      expect(variant.max_rows > last, where + ": variants are not in ascending order of max_rows");
+      last = variant.max_rows;
+    }
+    expect(last == UINT32_MAX, where + ": the last variant does not take every row count");
+    for (uint32_t a = 0; a < l.num_args; ++a)
+      arg(l.args[a], l, p, reference, where + ", argument " + std::to_string(a));
+    for (uint32_t v = 0; v < l.num_values; ++v) {
+      expect(l.values[v].name, where + ": a value has no name");
+      less(l.values[v].offset, p.arena_bytes, where + ": value offset");
+      less(l.values[v].rows, LLMC_ROWS_QUERY_TILES + 1, where + ": value rows");
+      less(l.values[v].element, LLMC_I32 + 1, where + ": value element");
+    }
+  }
+
+  void program(const llmc_program_v1 &p, bool reference) const {
+    const std::string which = reference ? "reference launch " : "launch ";
+    for (uint32_t i = 0; i < p.num_launches; ++i) {
+      const llmc_launch_v1 &l = p.launches[i];
+      launch(l, p, reference, which + std::to_string(i) + " (" + (l.op ? l.op : "?") + ")");
+      expect(l.op_id == i, which + std::to_string(i) + ": expected op id " + std::to_string(i) + ", got " +
+                               std::to_string(l.op_id));
+    }
+    const uint64_t logitsBytes = uint64_t(m.max_logits) * m.padded_vocab * sizeof(float);
+    expect(p.logits_offset <= p.arena_bytes && p.arena_bytes - p.logits_offset >= logitsBytes,
+           which + "list: the logits lie outside the arena");
+  }
+};
+
+} // namespace
+
+void checkModule(const llmc_module_v1 &m, const std::string &name) {
+  Checker c{m, name};
+  if (m.version != LLMC_ABI_VERSION || m.struct_size != sizeof(llmc_module_v1))
+    c.fail("expected module version " + std::to_string(LLMC_ABI_VERSION) + " of " +
+           std::to_string(sizeof(llmc_module_v1)) + " bytes, got version " + std::to_string(m.version) + " of " +
+           std::to_string(m.struct_size) + " bytes");
+  c.expect(m.target && m.isa, "the module names no target");
+  c.expect(m.max_tokens && m.max_seqs && m.max_logits && m.vocab && m.hidden && m.max_context,
+           "a limit or a size of the module is zero");
+  c.expect(m.padded_vocab >= m.vocab && m.padded_hidden >= m.hidden, "a padded size is below the logical one");
+  c.expect(m.num_kv_groups == 1, "expected 1 KV group, got " + std::to_string(m.num_kv_groups));
+  for (uint32_t g = 0; g < m.num_kv_groups; ++g)
+    c.expect(m.kv_groups[g].block_bytes > 0, "KV group " + std::to_string(g) + " has empty blocks");
+  for (uint32_t w = 0; w < m.num_weights; ++w) {
+    const llmc_weight_v1 &weight = m.weights[w];
+    c.expect(weight.name, "weight " + std::to_string(w) + " has no name");
+    c.expect(weight.offset <= m.weights_bytes && weight.bytes <= m.weights_bytes - weight.offset,
+             std::string("weight ") + weight.name + " lies outside the weights");
+    c.expect(weight.rows > 0 && weight.cols > 0 && weight.rows <= weight.padded_rows && weight.cols <= weight.padded_cols,
+             std::string("weight ") + weight.name + " has a padded size below the logical one");
+  }
+  c.expect(m.program.num_launches > 0, "the program has no launches");
+  c.program(m.program, false);
+  if (m.reference.num_launches)
+    c.program(m.reference, true);
+}
+
+} // namespace llmc

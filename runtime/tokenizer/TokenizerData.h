@@ -37,7 +37,11 @@ struct TokenizerData {
   bool ignoreMerges = false;   // a piece that is a token is taken whole
   bool addPrefixSpace = false;
   std::vector<AddedToken> added;
-  int32_t bosId = -1, padId = -1, unkId = -1;
+  int32_t bosId = -1, padId = -1;
+  /// The BPE model's own unknown token (tokenizer.json: model.unk_token), for bytes
+  /// that the vocabulary lacks; -1: such bytes are dropped, as HF tokenizers does.
+  int32_t unkId = -1;
+  bool fuseUnk = false; // a run of unknown bytes gives one unkId (model.fuse_unk)
   bool addBos = false, addEos = false;
   std::vector<int32_t> eosIds; // every id that ends a turn or the text
 
@@ -48,6 +52,9 @@ struct TokenizerData {
 /// Patterns of a GGUF `tokenizer.ggml.pre` name ("smollm", "llama-bpe", "qwen2", "gpt-2", ...);
 /// throws Error listing the known ones.
 std::vector<std::string> splitPatternsForGGUF(const std::string &pre);
+
+/// The same, and what else the name implies: sets splitPatterns, ignoreMerges (Llama 3) and nfc (Qwen 2).
+void applyPreTokenizerForGGUF(const std::string &pre, TokenizerData &data);
 
 } // namespace llmc
 

@@ -1,0 +1,53 @@
+//===- AddedTokens.h - tokens cut out before pre-tokenising -----*- C++ -*-===//
+//
+// The rules of HF tokenizers' AddedVocabulary: leftmost longest match; tokens
+// with normalized=false are found in the raw text, the others in the normalised
+// text between them; lstrip and rstrip take the white space beside the token
+// into it; a single_word token does not match beside a word character.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_RUNTIME_TOKENIZER_ADDEDTOKENS_H
+#define LLMC_RUNTIME_TOKENIZER_ADDEDTOKENS_H
+
+#include "runtime/tokenizer/TokenizerData.h"
+
+#include <array>
+
+namespace llmc {
+
+/// A stretch of text, or one token that replaces it.
+struct TextSegment {
+  int32_t id; // -1: plain text
+  std::string_view text;
+};
+
+class AddedTokens {
+public:
+  AddedTokens() = default;
+  /// `tokens` are those of one kind, raw or normalised; empty contents are skipped.
+  explicit AddedTokens(const std::vector<AddedToken> &tokens);
+
+  /// Cuts `text`; with parseSpecial false, special tokens stay text.
+  std::vector<TextSegment> cut(std::string_view text, bool parseSpecial) const;
+  bool empty() const { return tokens.empty(); }
+
+private:
+  struct Node {
+    int32_t token = -1; // index into tokens
+    std::vector<std::pair<unsigned char, uint32_t>> next; // few children
+  };
+  struct Match {
+    int32_t token = -1;
+    size_t length = 0;
+  };
+  void insert(const AddedToken &token);
+  Match longestAt(std::string_view text) const;
+
+  std::vector<AddedToken> tokens;
+  std::vector<Node> nodes;
+  std::array<bool, 256> starts{};
+};
+
+} // namespace llmc
+
+#endif // LLMC_RUNTIME_TOKENIZER_ADDEDTOKENS_H

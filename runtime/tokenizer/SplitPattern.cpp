@@ -1,0 +1,145 @@
+#include "runtime/tokenizer/SplitPattern.h"
+
+#include "llmc/Support/Error.h"
+#include "runtime/tokenizer/Utf8.h"
+
+#include <pcre2.h>
+
+#include <algorithm>
+
+using namespace llmc;
+
+/// White_Space without U+180E; \p{Z} is Zs, Zl and Zp.
+static constexpr std::string_view kSpaces = "\\t-\\r\\x{85}\\p{Z}";
+
+static std::string rewriteSpaces(const std::string &pattern) {
+  std::string out;
+  bool inClass = false;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    char c = pattern[i];
+    if (c == '\\' && i + 1 < pattern.size()) {
+      char next = pattern[++i];
+      if (next == 's')
+        out += inClass ? std::string(kSpaces) : "[" + std::string(kSpaces) + "]";
+      else if (next == 'S' && !inClass)
+        out += "[^" + std::string(kSpaces) + "]";
+      else
+        (out += c) += next;
+      continue;
+    }
+    if (c == '[' && !inClass) {
+      inClass = true;
+      out += c;
+      // "]" directly after "[" or "[^" is a literal.
+      if (i + 1 < pattern.size() && pattern[i + 1] == '^')
+        out += pattern[++i];
+      if (i + 1 < pattern.size() && pattern[i + 1] == ']')
+        out += "\\", out += pattern[++i];
+      continue;
+    }
+    if (c == ']' && inClass)
+      inClass = false;
+    out += c;
+  }
+  return out;
+}
+
+struct SplitPattern::Impl {
+  pcre2_code *code = nullptr;
+  bool jit = false;
+  ~Impl() { pcre2_code_free(code); }
+};
+
+SplitPattern::SplitPattern(const std::string &pattern) : impl(std::make_unique<Impl>()) {
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  std::string rewritten = rewriteSpaces(pattern);
+  pcre2_compile_context *context = pcre2_compile_context_create(nullptr);
+  pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+  impl->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),
+                             PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset, context);
+  pcre2_compile_context_free(context);
+  if (!impl->code) {
+    PCRE2_UCHAR message[160] = {};
+    pcre2_get_error_message(error, message, sizeof(message));
+    throw Error("split pattern '" + pattern + "': " + reinterpret_cast<const char *>(message) + " near offset " +
+                std::to_string(offset));
+  }
+  // Without JIT (no executable memory allowed) the interpreter gives the same matches.
+  impl->jit = pcre2_jit_compile(impl->code, PCRE2_JIT_COMPLETE) == 0;
+}
+
+SplitPattern::~SplitPattern() = default;
+SplitPattern::SplitPattern(SplitPattern &&) noexcept = default;
+SplitPattern &SplitPattern::operator=(SplitPattern &&) noexcept = default;
+
+namespace {
+/// What one call of split() needs from PCRE2. Frames of the interpreter live on
+/// the heap; the JIT starts on 32 KiB of the machine stack and, when that does
+/// not suffice, goes on with a mapped stack that grows on demand.
+struct Matcher {
+  const pcre2_code *code;
+  bool jit;
+  pcre2_match_data *data;
+  pcre2_match_context *context = pcre2_match_context_create(nullptr);
+  pcre2_jit_stack *stack = nullptr;
+
+  Matcher(const pcre2_code *code, bool jit)
+      : code(code), jit(jit), data(pcre2_match_data_create_from_pattern(code, nullptr)) {
+    if (!data || !context)
+      throw Error("out of memory while splitting text");
+    pcre2_set_match_limit(context, 200'000'000);
+    pcre2_set_heap_limit(context, 512 * 1024); // KiB
+  }
+  ~Matcher() {
+    pcre2_match_context_free(context);
+    pcre2_match_data_free(data);
+    if (stack)
+      pcre2_jit_stack_free(stack);
+  }
+
+  int match(std::string_view text, size_t from) {
+    auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+    if (!jit)
+      return pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, context);
+    int rc = pcre2_jit_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, context);
+    if (rc != PCRE2_ERROR_JIT_STACKLIMIT || stack)
+      return rc;
+    stack = pcre2_jit_stack_create(256 * 1024, 256 * 1024 * 1024, nullptr);
+    if (stack)
+      pcre2_jit_stack_assign(context, nullptr, stack);
+    return pcre2_jit_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, context);
+  }
+};
+} // namespace
+
+void SplitPattern::split(std::string_view text, std::vector<std::string_view> &pieces) const {
+  Matcher matcher(impl->code, impl->jit);
+  size_t done = 0; // everything before is in pieces
+  auto cut = [&](size_t end) {
+    if (end > done)
+      pieces.push_back(text.substr(done, end - done));
+    done = end;
+  };
+  for (size_t from = 0; from < text.size();) {
+    int rc = matcher.match(text, from);
+    if (rc == PCRE2_ERROR_NOMATCH)
+      break;
+    if (rc < 0) {
+      PCRE2_UCHAR message[160] = {};
+      pcre2_get_error_message(rc, message, sizeof(message));
+      throw Error("splitting text of " + std::to_string(text.size()) +
+                  " bytes: " + reinterpret_cast<const char *>(message));
+    }
+    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(matcher.data);
+    size_t begin = ends[0], end = ends[1];
+    if (begin < done || end < begin) // \K may do this; ignore the match
+      begin = end = std::max(done, end);
+    cut(begin);
+    cut(end);
+    from = end;
+    if (begin == end && from < text.size()) // an empty match cuts and moves on by a character
+      from += utf8::decode(text.substr(from)).length;
+  }
+  cut(text.size());
+}

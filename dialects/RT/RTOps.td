@@ -28,14 +28,14 @@ class RT_I32Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32
 def RT_Rows : RT_I32Enum<"Rows", "what a launch's row count is (enum llmc_rows)", [
   I32EnumAttrCase<"Tokens", 0, "tokens">, I32EnumAttrCase<"Logits", 1, "logits">,
   I32EnumAttrCase<"Seqs", 2, "seqs">, I32EnumAttrCase<"QueryTiles", 3, "query_tiles">]>;
-def RT_RowsAttr : EnumAttr<RT_Dialect, RT_Rows, "rows">;
+def RT_RowsAttr : EnumAttr<RT_Dialect, RT_Rows, "rows"> { let assemblyFormat = "`<` $value `>`"; }
 
 def RT_Field : RT_I32Enum<"Field", "a field of the step (enum llmc_step_field)", [
   I32EnumAttrCase<"TokenIds", 0, "token_ids">, I32EnumAttrCase<"Positions", 1, "positions">,
   I32EnumAttrCase<"LogitsRows", 2, "logits_rows">, I32EnumAttrCase<"Slots", 3, "slots">,
   I32EnumAttrCase<"BlockTable", 4, "block_table">, I32EnumAttrCase<"QueryTiles", 5, "query_tiles">,
   I32EnumAttrCase<"Embeddings", 6, "embeddings">]>;
-def RT_FieldAttr : EnumAttr<RT_Dialect, RT_Field, "field">;
+def RT_FieldAttr : EnumAttr<RT_Dialect, RT_Field, "field"> { let assemblyFormat = "`<` $value `>`"; }
 def RT_FieldArrayAttr : TypedArrayAttrBase<RT_FieldAttr, "step fields"> {
   let constBuilderCall = "$_builder.getArrayAttr($0)";
 }

@@ -52,10 +52,10 @@ public:
   void expect(const std::string &name, std::vector<int64_t> shape) {
     auto found = byName.find(name);
     if (found == byName.end())
-      throw Error(facts.files.front() + ": expected the tensor " + quoted(nameInFile(name)) + " of shape " +
+      throw Error(facts.files.front() + ": expected the tensor " + quote(nameInFile(name)) + " of shape " +
                   shapeString(shape) + ", got none");
     const TensorFact &tensor = *found->second;
-    std::string where = facts.files[tensor.file] + ": tensor " + quoted(tensor.sourceName);
+    std::string where = facts.files[tensor.file] + ": tensor " + quote(tensor.sourceName);
     if (tensor.shape != shape)
       throw Error(where + ": expected shape " + shapeString(shape) + ", got " + shapeString(tensor.shape));
     if (shape.size() == 1 && blockSize(tensor.type) != 1)
@@ -71,7 +71,7 @@ public:
         kept.push_back(std::move(tensor));
         continue;
       }
-      std::string where = facts.files[tensor.file] + ": tensor " + quoted(tensor.sourceName);
+      std::string where = facts.files[tensor.file] + ": tensor " + quote(tensor.sourceName);
       if (changesResults(tensor.name))
         throw Error(where + ": expected only the tensors of a " + facts.architecture +
                     " layer, got one that llmc does not know");
@@ -143,8 +143,8 @@ void frontend::checkOverlaps(const std::vector<TensorFact> &tensors, const std::
   for (size_t i = 1; i < order.size(); ++i) {
     const TensorFact &before = *order[i - 1], &after = *order[i];
     if (before.file == after.file && before.offset + before.bytes > after.offset)
-      throw Error(files[after.file] + ": tensor " + quoted(after.sourceName) + " at byte " +
-                  std::to_string(after.offset) + ": expected to start after tensor " + quoted(before.sourceName) +
+      throw Error(files[after.file] + ": tensor " + quote(after.sourceName) + " at byte " +
+                  std::to_string(after.offset) + ": expected to start after tensor " + quote(before.sourceName) +
                   ", which ends at byte " + std::to_string(before.offset + before.bytes));
   }
 }
@@ -173,7 +173,7 @@ void frontend::checkTokenizer(const TokenizerData &tokenizer, int64_t vocab, con
     const auto &[left, right] = tokenizer.merges[i];
     for (const std::string &part : {left, right, left + right})
       if (part.empty() || !spellings.count(part))
-        fail("merge " + std::to_string(i) + ": expected parts and a result that are tokens, got " + quoted(part));
+        fail("merge " + std::to_string(i) + ": expected parts and a result that are tokens, got " + quote(part));
   }
   for (const AddedToken &token : tokenizer.added)
     if (token.content.empty())

@@ -74,7 +74,7 @@ public:
   }
   bool key(string_t &name) {
     if (!keys.back().insert(name).second)
-      fail("repeated key " + quoted(name));
+      fail("repeated key " + quote(name));
     std::get<JsonNode::Object>(stack.back()->value).push_back({std::move(name), {}});
     return true;
   }
@@ -176,7 +176,7 @@ Error JsonView::expected(const std::string &what) const {
       std::snprintf(text, sizeof text, "%.17g", value);
       return text;
     }
-    std::string operator()(const std::string &value) const { return quoted(value); }
+    std::string operator()(const std::string &value) const { return quote(value); }
     std::string operator()(const JsonNode::Array &value) const {
       return "an array of " + std::to_string(value.size());
     }
@@ -190,15 +190,19 @@ std::optional<JsonView> JsonView::find(std::string_view key) const {
     if (member.key == key) {
       if (member.node.isNull())
         return std::nullopt;
-      return JsonView(*file, member.node, keyPath.empty() ? std::string(key) : keyPath + "." + std::string(key));
+      return at(member);
     }
   return std::nullopt;
+}
+
+JsonView JsonView::at(const JsonMember &member) const {
+  return JsonView(*file, member.node, keyPath.empty() ? member.key : keyPath + "." + member.key);
 }
 
 JsonView JsonView::get(std::string_view key) const {
   if (auto view = find(key))
     return *view;
-  throw error("expected the key " + quoted(key) + ", got none");
+  throw error("expected the key " + quote(key) + ", got none");
 }
 
 JsonView JsonView::at(size_t index) const {

@@ -33,7 +33,7 @@ bool llmc::isValidUtf8(std::string_view text) {
   return true;
 }
 
-std::string llmc::quoted(std::string_view text, size_t limit) {
+std::string llmc::quote(std::string_view text, size_t limit) {
   static const char digits[] = "0123456789abcdef";
   std::string out = "\"";
   size_t used = 0;

@@ -55,8 +55,9 @@ public:
   /// absent or null. Both throw if this is no object.
   JsonView get(std::string_view key) const;
   std::optional<JsonView> find(std::string_view key) const;
-  /// The i-th element of an array.
+  /// The i-th element of an array; a member that iteration over object() gave.
   JsonView at(size_t index) const;
+  JsonView at(const JsonMember &member) const;
 
   const JsonNode::Array &array() const;
   const JsonNode::Object &object() const;

@@ -13,7 +13,7 @@ bool isValidUtf8(std::string_view text);
 
 /// `text` in double quotes, made safe for a terminal: control characters and
 /// ill-formed bytes as \xNN, at most `limit` bytes followed by "...".
-std::string quoted(std::string_view text, size_t limit = 80);
+std::string quote(std::string_view text, size_t limit = 80);
 
 /// "a, b, c".
 std::string join(const std::vector<std::string> &parts, std::string_view separator = ", ");

@@ -1,0 +1,16 @@
+//===- Dequantize.h - scalar reference of the storage types -----*- C++ -*-===//
+#ifndef LLMC_FRONTEND_DEQUANTIZE_H
+#define LLMC_FRONTEND_DEQUANTIZE_H
+
+#include "llmc/Frontend/ModelFacts.h"
+
+namespace llmc {
+
+/// Widens `count` stored values at `source` (storageBytes(type, count) bytes, any
+/// alignment) to f32. `count` must be a multiple of blockSize(type). Products are
+/// formed in f32, as ggml's dequantize_row_* does: d*(q-8), d*q + m, d*q.
+void dequantizeRow(DType type, const void *source, int64_t count, float *destination);
+
+} // namespace llmc
+
+#endif // LLMC_FRONTEND_DEQUANTIZE_H

@@ -1,0 +1,146 @@
+//===- Facts.cpp - GGUF keys to ModelFacts --------------------------------===//
+#include "../FactsChecks.h"
+#include "GGUF.h"
+#include "llmc/Support/Text.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace llmc;
+using namespace llmc::gguf;
+
+namespace {
+
+class FactsReader {
+public:
+  FactsReader(const InputFile &file, Contents contents)
+      : file(file), metadata(contents.metadata), tensors(std::move(contents.tensors)) {}
+
+  ModelFacts run() {
+    facts.format = "gguf";
+    facts.files = {file.path()};
+    readArchitecture();
+    readGeometry();
+    facts.tensors = std::move(tensors);
+    readRope();
+    facts.tiedHead = !facts.find("output.weight");
+    facts.attentionBias = facts.architecture == "qwen2" || facts.find("blk.0.attn_q.bias");
+    facts.attentionOutputBias = facts.find("blk.0.attn_output.bias") != nullptr;
+    frontend::checkFacts(facts, [](const std::string &name) { return name; });
+    facts.tokenizer = readTokenizer(metadata);
+    frontend::checkTokenizer(facts.tokenizer, facts.vocab, file.path());
+    if (const std::string *chatTemplate = metadata.string("tokenizer.chat_template"))
+      facts.chatTemplate = *chatTemplate;
+    return std::move(facts);
+  }
+
+private:
+  std::string key(const char *suffix) const { return facts.architecture + "." + suffix; }
+
+  void readArchitecture() {
+    const std::string *architecture = metadata.string("general.architecture");
+    if (!architecture)
+      metadata.fail("general.architecture", "expected one of llama, qwen2, got no such key");
+    if (*architecture != "llama" && *architecture != "qwen2")
+      metadata.fail("general.architecture", "unsupported architecture: expected one of llama (also mistral), qwen2, got " +
+                                                quote(*architecture));
+    facts.architecture = *architecture;
+    if (const std::string *name = metadata.string("general.name"))
+      facts.name = *name;
+    if (auto parts = metadata.integer("split.count"); parts && *parts > 1)
+      metadata.fail("split.count", "expected a file in one part, got " + std::to_string(*parts) + " parts");
+    // Kept out of checkFacts since the keys are GGUF's own.
+    if (auto experts = metadata.integer(key("expert_count")); experts && *experts > 0)
+      metadata.fail(key("expert_count"), "expected a dense model, got " + std::to_string(*experts) + " experts");
+  }
+
+  void readGeometry() {
+    facts.hidden = metadata.extent(key("embedding_length"));
+    facts.layers = metadata.extent(key("block_count"));
+    facts.heads = metadata.extent(key("attention.head_count"));
+    facts.kvHeads = metadata.optionalExtent(key("attention.head_count_kv")).value_or(facts.heads);
+    facts.ffn = metadata.extent(key("feed_forward_length"));
+    facts.maxContext = metadata.extent(key("context_length"));
+    readHeadDim();
+    auto epsilon = metadata.real(key("attention.layer_norm_rms_epsilon"));
+    if (!epsilon)
+      metadata.fail(key("attention.layer_norm_rms_epsilon"), "expected a number, got no such key");
+    facts.normEps = *epsilon;
+    if (auto window = metadata.integer(key("attention.sliding_window")))
+      facts.slidingWindow = std::max<int64_t>(*window, 0);
+    readVocabulary();
+  }
+
+  void readHeadDim() {
+    auto keyLength = metadata.optionalExtent(key("attention.key_length"));
+    auto valueLength = metadata.optionalExtent(key("attention.value_length"));
+    if (!keyLength && facts.hidden % facts.heads)
+      metadata.fail(key("embedding_length"), "expected a multiple of the " + std::to_string(facts.heads) +
+                                                 " heads, since there is no key_length, got " +
+                                                 std::to_string(facts.hidden));
+    facts.headDim = keyLength.value_or(facts.hidden / facts.heads);
+    if (valueLength.value_or(facts.headDim) != facts.headDim)
+      metadata.fail(key("attention.value_length"), "expected the key length " + std::to_string(facts.headDim) +
+                                                       ", got " + std::to_string(*valueLength));
+  }
+
+  void readVocabulary() {
+    auto vocab = metadata.optionalExtent(key("vocab_size"));
+    auto embedding = std::find_if(tensors.begin(), tensors.end(),
+                                  [](const TensorFact &tensor) { return tensor.name == "token_embd.weight"; });
+    if (!vocab && embedding != tensors.end())
+      vocab = embedding->shape.front();
+    if (!vocab)
+      throw Error(file.path() + ": expected the tensor \"token_embd.weight\", got none");
+    facts.vocab = *vocab;
+  }
+
+  void readRope() {
+    RopeFacts &rope = facts.rope;
+    rope.interleavedRows = facts.architecture == "llama";
+    rope.rotaryDim = metadata.optionalExtent(key("rope.dimension_count")).value_or(facts.headDim);
+    rope.theta = metadata.real(key("rope.freq_base")).value_or(10000.0);
+    const std::string *type = metadata.string(key("rope.scaling.type"));
+    auto factor = metadata.real(key("rope.scaling.factor"));
+    if (!factor)
+      factor = metadata.real(key("rope.scale_linear"));
+    if (type && *type != "none" && *type != "linear")
+      metadata.fail(key("rope.scaling.type"), "expected none or linear, got " + quote(*type));
+    // A factor without a type means linear, as in llama.cpp; linear without a factor scales nothing.
+    if (factor && !(type && *type == "none")) {
+      rope.scaling = RopeFacts::Scaling::Linear;
+      rope.factor = *factor;
+      if (*factor == 1.0)
+        rope.scaling = RopeFacts::Scaling::None;
+    }
+    if (facts.find("rope_factors_long.weight"))
+      throw Error(file.path() + ": tensor \"rope_factors_long.weight\": expected rope without longrope scaling, got it");
+    readFreqFactors();
+  }
+
+  /// Llama 3's scaling comes as one divisor a pair.
+  void readFreqFactors() {
+    auto found = std::find_if(facts.tensors.begin(), facts.tensors.end(),
+                              [](const TensorFact &tensor) { return tensor.name == "rope_freqs.weight"; });
+    if (found == facts.tensors.end())
+      return;
+    std::string where = file.path() + ": tensor \"rope_freqs.weight\"";
+    if (found->type != DType::F32)
+      throw Error(where + ": expected type F32, got " + llmc::toString(found->type));
+    if (found->shape != std::vector<int64_t>{facts.rope.rotaryDim / 2})
+      throw Error(where + ": expected shape " + shapeString(std::vector<int64_t>{facts.rope.rotaryDim / 2}) + ", got " +
+                  shapeString(found->shape));
+    facts.rope.freqFactors.resize(found->bytes / sizeof(float));
+    file.read(found->offset, facts.rope.freqFactors.data(), found->bytes);
+    facts.tensors.erase(found); // it is now part of the table
+  }
+
+  const InputFile &file;
+  Metadata metadata;
+  std::vector<TensorFact> tensors;
+  ModelFacts facts;
+};
+
+} // namespace
+
+ModelFacts gguf::loadFile(const InputFile &file) { return FactsReader(file, readContents(file)).run(); }

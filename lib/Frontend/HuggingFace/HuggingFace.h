@@ -1,0 +1,63 @@
+//===- HuggingFace.h - reading a Hugging Face model folder ------*- C++ -*-===//
+//
+// A folder as `save_pretrained` and the hub write it: config.json,
+// generation_config.json, model.safetensors or shards with an index,
+// tokenizer.json, tokenizer_config.json, chat_template.jinja.
+//
+// The pieces below take parsed text, so that tests and fuzzers reach them without
+// files.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_LIB_FRONTEND_HUGGINGFACE_HUGGINGFACE_H
+#define LLMC_LIB_FRONTEND_HUGGINGFACE_HUGGINGFACE_H
+
+#include "llmc/Frontend/ModelFacts.h"
+#include "llmc/Support/File.h"
+#include "llmc/Support/Json.h"
+
+#include <map>
+#include <set>
+
+namespace llmc::huggingface {
+
+/// config.json (Config.cpp): architecture, geometry, rope, flags, special ids.
+void readConfig(const JsonView &config, ModelFacts &facts);
+/// eos ids: a number or a list; nothing when the key is absent.
+std::vector<int32_t> readIds(const JsonView &config, std::string_view key);
+
+/// rope_parameters (new), rope_scaling and rope_theta (old) (Rope.cpp). Needs headDim.
+void readRope(const JsonView &config, ModelFacts &facts);
+
+/// Header of one safetensors file (Safetensors.cpp). Names are the file's; spans are
+/// checked against the file. Types outside DType are kept in `otherTypes` by name.
+struct SafetensorsHeader {
+  std::vector<TensorFact> tensors;
+  std::map<std::string, std::string> otherTypes; // name -> "I64", not in `tensors`
+};
+SafetensorsHeader readSafetensors(const InputFile &file);
+
+/// model.safetensors.index.json: tensor -> shard, shard names checked (Shards.cpp).
+std::map<std::string, std::string> readIndex(const JsonView &index);
+/// All tensors of the folder under their canonical names, files appended to `facts.files`.
+void readTensors(const std::string &folder, ModelFacts &facts);
+
+/// File name <-> canonical name (Names.cpp). Unknown tensors of a layer become
+/// "blk.N.<rest>"; other unknown names stay.
+std::string canonicalName(const std::string &name);
+std::string fileName(const std::string &canonical);
+
+/// tokenizer.json (TokenizerJson.cpp).
+TokenizerData readTokenizer(const JsonView &json, int64_t vocab, std::vector<std::string> &warnings);
+/// tokenizer_config.json: special tokens, added tokens, chat template (TokenizerConfig.cpp).
+void readTokenizerConfig(const JsonView &json, ModelFacts &facts);
+
+/// Pre-tokeniser and normaliser of tokenizer.json (PreTokenizer.cpp).
+void readNormalizer(const JsonView &json, TokenizerData &out);
+void readPreTokenizer(const JsonView &json, TokenizerData &out);
+
+/// The whole folder, checked (Folder.cpp).
+ModelFacts loadFolder(const std::string &path);
+
+} // namespace llmc::huggingface
+
+#endif // LLMC_LIB_FRONTEND_HUGGINGFACE_HUGGINGFACE_H

@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+"""Tiny models with random weights, one for every family, storage type and oddity that llmc has to get right.
+
+Only the standard library; the same bytes everywhere (a fixed linear congruential generator). Usage:
+  make-tiny-models.py OUT_DIR [NAME...]      default: all of MODELS
+Writes OUT_DIR/NAME (a Hugging Face folder) or OUT_DIR/NAME.gguf. scripts/make-tiny-goldens.py imports this file
+and gives the same weights, dequantised, to transformers.
+
+Sizes: hidden no power of two, at least two KV heads (but for one model), an odd vocabulary.
+"""
+import array
+import json
+import math
+import os
+import struct
+import sys
+
+FAMILIES = {
+    # B34: head_dim is not hidden / heads
+    "llama-tied": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=True, seed=1),
+    "llama3-untied": dict(family="llama", hidden=80, heads=4, kv=2, head_dim=32, ffn=112, tied=False, seed=2, theta=500000.0,
+                          rope={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                "original_max_position_embeddings": 64}),
+    # hidden no multiple of the heads (transformers allows that for this family only), a single KV head, no window
+    "mistral-mqa": dict(family="mistral", hidden=80, heads=3, kv=1, head_dim=32, ffn=112, tied=True, seed=3, window=None),
+    # head_dim null: hidden / heads
+    "llama-linear": dict(family="llama", hidden=96, heads=6, kv=2, head_dim=None, ffn=160, tied=False, seed=4,
+                         rope={"rope_type": "linear", "factor": 4.0}),
+    "llama-bias": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=24, ffn=128, tied=True, seed=5, bias=True, out_bias=True),
+    "qwen2": dict(family="qwen2", hidden=192, heads=6, kv=2, head_dim=32, ffn=224, tied=False, seed=6, bias=True, theta=1e6),
+    "mistral-window": dict(family="mistral", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=False, seed=7, window=24),
+}
+# name -> (family, format, storage of matrices, of the embedding)
+MODELS = {
+    "llama-tied.hf-f32": ("llama-tied", "hf", "F32", "F32"),
+    "llama-tied.f32": ("llama-tied", "gguf", "F32", "F32"),
+    "llama-tied.f16": ("llama-tied", "gguf", "F16", "F16"),
+    "llama-tied.bf16": ("llama-tied", "gguf", "BF16", "BF16"),
+    "llama-tied.q4_0": ("llama-tied", "gguf", "Q4_0", "Q4_0"),
+    "llama-tied.q4_1": ("llama-tied", "gguf", "Q4_1", "Q8_0"),
+    "llama-tied.q8_0": ("llama-tied", "gguf", "Q8_0", "Q8_0"),
+    "llama3-untied.hf-bf16": ("llama3-untied", "hf-sharded", "BF16", "BF16"),
+    "llama3-untied.f16": ("llama3-untied", "gguf", "F16", "F16"),
+    "mistral-mqa.hf-bf16": ("mistral-mqa", "hf", "BF16", "BF16"),
+    "llama-linear.hf-f16": ("llama-linear", "hf", "F16", "F16"),
+    "llama-linear.f32": ("llama-linear", "gguf", "F32", "F32"),
+    "llama-bias.hf-f32": ("llama-bias", "hf", "F32", "F32"),
+    "qwen2.hf-bf16": ("qwen2", "hf", "BF16", "BF16"),
+    "qwen2.q8_0": ("qwen2", "gguf", "Q8_0", "Q8_0"),
+    "qwen2.q4_1": ("qwen2", "gguf", "Q4_1", "Q8_0"),
+    "mistral-window.hf-f32": ("mistral-window", "hf", "F32", "F32"),
+}
+LAYERS, CONTEXT, EPS = 2, 256, 1e-5
+MERGES = ["h e", "t he", "i n", "e r", "Ġ t", "Ġ the", "o n", "Ġ a", "a n", "e s"]
+SPECIALS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+TEMPLATE = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
+            "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+
+
+# ---- random weights -------------------------------------------------------------------------------------------------
+
+
+class Random:
+    """Knuth's MMIX generator; values uniform in [-1, 1) with 24 bits, exact in f32."""
+
+    def __init__(self, seed):
+        self.state = (seed * 0x9E3779B97F4A7C15 + 1) & (2**64 - 1)
+
+    def values(self, count, scale, offset=0.0):
+        state, out = self.state, array.array("f", bytes(4 * count))
+        for i in range(count):
+            state = (state * 6364136223846793005 + 1442695040888963407) & (2**64 - 1)
+            out[i] = ((state >> 40) * 2.0**-23 - 1.0) * scale + offset
+        self.state = state
+        return out
+
+
+def head_dim(spec):
+    return spec["head_dim"] or spec["hidden"] // spec["heads"]
+
+
+def vocab():
+    return 256 + len(MERGES) + len(SPECIALS)
+
+
+def weights(spec):
+    """Canonical name -> (shape, f32 values); matrices are [out, in], q and k rows in the halves order of transformers."""
+    random, out = Random(spec["seed"]), {}
+    hidden, q, kv = spec["hidden"], spec["heads"] * head_dim(spec), spec["kv"] * head_dim(spec)
+
+    def matrix(name, rows, cols, gain=1.0):
+        out[name + ".weight"] = ([rows, cols], random.values(rows * cols, gain * math.sqrt(3.0 / cols)))
+
+    def vector(name, size, scale, offset=0.0):
+        out[name] = ([size], random.values(size, scale, offset))
+
+    matrix("token_embd", vocab(), hidden, math.sqrt(hidden) / 3)
+    for n in range(LAYERS):
+        blk = f"blk.{n}."
+        vector(blk + "attn_norm.weight", hidden, 0.3, 1.0)
+        matrix(blk + "attn_q", q, hidden, 1.5)
+        matrix(blk + "attn_k", kv, hidden, 1.5)
+        matrix(blk + "attn_v", kv, hidden)
+        matrix(blk + "attn_output", hidden, q, 2.0)
+        if spec.get("bias"):
+            vector(blk + "attn_q.bias", q, 0.5)
+            vector(blk + "attn_k.bias", kv, 0.5)
+            vector(blk + "attn_v.bias", kv, 0.5)
+        if spec.get("out_bias"):
+            vector(blk + "attn_output.bias", hidden, 0.5)
+        vector(blk + "ffn_norm.weight", hidden, 0.3, 1.0)
+        matrix(blk + "ffn_gate", spec["ffn"], hidden, 1.5)
+        matrix(blk + "ffn_up", spec["ffn"], hidden, 1.5)
+        matrix(blk + "ffn_down", hidden, spec["ffn"], 2.0)
+    vector("output_norm.weight", hidden, 0.3, 1.0)
+    if not spec["tied"]:
+        matrix("output", vocab(), hidden, 3.0)
+    return out
+
+
+# ---- storage types --------------------------------------------------------------------------------------------------
+
+
+def f32(value):
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def f16(value):
+    return struct.unpack("<e", struct.pack("<e", value))[0]
+
+
+def encode_plain(values, kind):
+    """-> (bytes, values as stored)."""
+    if kind == "F32":
+        return values.tobytes(), values
+    if kind == "F16":
+        data = struct.pack(f"<{len(values)}e", *values)
+        return data, array.array("f", struct.unpack(f"<{len(values)}e", data))
+    bits = struct.unpack(f"<{len(values)}I", values.tobytes())
+    rounded = [(b + 0x7FFF + ((b >> 16) & 1)) >> 16 for b in bits]  # to nearest even; no NaNs here
+    return struct.pack(f"<{len(rounded)}H", *rounded), array.array("f", struct.pack(f"<{len(rounded)}I", *[r << 16 for r in rounded]))
+
+
+def encode_block(x, kind):
+    """32 values -> (bytes of the block, values as stored); ggml's block formats."""
+    if kind == "Q8_0":
+        d = f16(max(abs(v) for v in x) / 127.0)
+        codes = [max(-127, min(127, round(v / d))) if d else 0 for v in x]
+        return struct.pack("<e32b", d, *codes), [d * c for c in codes]
+    if kind == "Q4_0":
+        extreme = max(x, key=abs)
+        d = f16(extreme / -8.0)
+        codes = [max(0, min(15, math.floor(v / d + 8.5))) if d else 8 for v in x]
+        head, stored = struct.pack("<e", d), [d * (c - 8) for c in codes]
+    else:
+        low = min(x)
+        d, m = f16((max(x) - low) / 15.0), f16(low)
+        codes = [max(0, min(15, math.floor((v - low) / d + 0.5))) if d else 0 for v in x]
+        head, stored = struct.pack("<ee", d, m), [f32(d * c + m) for c in codes]
+    return head + bytes(codes[i] | codes[i + 16] << 4 for i in range(16)), stored
+
+
+def encode(values, kind):
+    if not kind.startswith("Q"):
+        return encode_plain(values, kind)
+    data, stored = [], array.array("f")
+    for i in range(0, len(values), 32):
+        block, back = encode_block(values[i:i + 32], kind)
+        data.append(block)
+        stored.extend(back)
+    return b"".join(data), stored
+
+
+def storage_of(name, shape, model):
+    _, form, matrices, embedding = model
+    if len(shape) == 1:
+        return "F32" if form == "gguf" else matrices
+    return embedding if name in ("token_embd.weight", "output.weight") else matrices
+
+
+def stored_weights(model):
+    """Canonical name -> (shape, storage, bytes, values as stored) of a model of MODELS."""
+    out = {}
+    for name, (shape, values) in weights(FAMILIES[model[0]]).items():
+        kind = storage_of(name, shape, model)
+        out[name] = (shape, kind) + encode(values, kind)
+    return out
+
+
+# ---- the tokenizer: 256 bytes, ten merges, three special tokens -----------------------------------------------------
+
+
+def byte_alphabet():
+    """GPT-2's bytes_to_unicode: printable bytes stand for themselves, the others for U+0100 and up."""
+    plain = list(range(ord("!"), ord("~") + 1)) + list(range(0xA1, 0xAD)) + list(range(0xAE, 0x100))
+    extra = 0
+    table = []
+    for b in range(256):
+        if b in plain:
+            table.append(chr(b))
+        else:
+            table.append(chr(256 + extra))
+            extra += 1
+    return table
+
+
+def tokens():
+    return byte_alphabet() + [m.replace(" ", "") for m in MERGES] + SPECIALS
+
+
+def tokenizer_json():
+    names = tokens()
+    special = len(names) - len(SPECIALS)
+    added = [dict(id=special + i, content=s, single_word=False, lstrip=False, rstrip=False, normalized=False, special=True)
+             for i, s in enumerate(SPECIALS)]
+    level = dict(type="ByteLevel", add_prefix_space=False, trim_offsets=True, use_regex=True)
+    return dict(version="1.0", truncation=None, padding=None, added_tokens=added, normalizer=None, pre_tokenizer=level,
+                post_processor=level, decoder=level,
+                model=dict(type="BPE", dropout=None, unk_token=None, continuing_subword_prefix=None, end_of_word_suffix=None,
+                           fuse_unk=False, byte_fallback=False, vocab={t: i for i, t in enumerate(names)}, merges=MERGES))
+
+
+# ---- Hugging Face folders -------------------------------------------------------------------------------------------
+
+HF_NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
+            "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
+            "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+HF_TOP = {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight", "output.weight": "lm_head.weight"}
+
+
+def hf_name(name):
+    if name in HF_TOP:
+        return HF_TOP[name]
+    _, n, op, kind = name.split(".")
+    return f"model.layers.{n}.{HF_NAMES[op]}.{kind}"
+
+
+def hf_config(spec, torch_dtype):
+    family = spec["family"]
+    config = dict(architectures=[{"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "mistral": "MistralForCausalLM"}[family]],
+                  model_type=family, hidden_size=spec["hidden"], num_hidden_layers=LAYERS, num_attention_heads=spec["heads"],
+                  num_key_value_heads=spec["kv"], intermediate_size=spec["ffn"], vocab_size=vocab(),
+                  max_position_embeddings=CONTEXT, rms_norm_eps=EPS, rope_theta=spec.get("theta", 10000.0), hidden_act="silu",
+                  tie_word_embeddings=spec["tied"], torch_dtype=torch_dtype, bos_token_id=None, eos_token_id=vocab() - 1,
+                  pad_token_id=vocab() - 3, rope_scaling=spec.get("rope"))
+    if family == "llama":
+        config.update(attention_bias=bool(spec.get("bias")), mlp_bias=False, head_dim=spec["head_dim"])
+    elif family == "mistral":
+        config.update(head_dim=spec["head_dim"], sliding_window=spec["window"])
+    elif family == "qwen2":
+        config.update(use_sliding_window=False, sliding_window=None)
+    return config
+
+
+def write_safetensors(path, entries):
+    """entries: (name, shape, storage, bytes)."""
+    header, offset = {"__metadata__": {"format": "pt"}}, 0
+    for name, shape, kind, data in entries:
+        header[name] = dict(dtype=kind, shape=shape, data_offsets=[offset, offset + len(data)])
+        offset += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for entry in entries:
+            file.write(entry[3])
+
+
+def write_hf(folder, model):
+    spec = FAMILIES[model[0]]
+    os.makedirs(folder, exist_ok=True)
+
+    def side(name, value):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(value, file, ensure_ascii=False, indent=1)
+
+    side("config.json", hf_config(spec, {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[model[2]]))
+    side("generation_config.json", dict(eos_token_id=vocab() - 1, pad_token_id=vocab() - 3))
+    side("tokenizer.json", tokenizer_json())
+    side("tokenizer_config.json", dict(tokenizer_class="PreTrainedTokenizerFast", eos_token=SPECIALS[2], pad_token=SPECIALS[0],
+                                       add_bos_token=False, clean_up_tokenization_spaces=False, chat_template=TEMPLATE))
+    entries = [(hf_name(name), shape, kind, data) for name, (shape, kind, data, _) in stored_weights(model).items()]
+    if model[1] == "hf":
+        write_safetensors(os.path.join(folder, "model.safetensors"), entries)
+        return
+    half, where = len(entries) // 2, {}
+    for i, part in enumerate((entries[:half], entries[half:])):
+        name = f"model-0000{i + 1}-of-00002.safetensors"
+        write_safetensors(os.path.join(folder, name), part)
+        where.update({entry[0]: name for entry in part})
+    side("model.safetensors.index.json", dict(metadata=dict(total_size=sum(len(e[3]) for e in entries)), weight_map=where))
+
+
+# ---- GGUF -----------------------------------------------------------------------------------------------------------
+
+GGUF_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 8, "BF16": 30}
+U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+
+
+def gguf_string(text):
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def gguf_value(kind, value):
+    if kind == STRING:
+        return gguf_string(value)
+    if isinstance(kind, tuple):
+        return struct.pack("<IQ", kind[1], len(value)) + b"".join(gguf_value(kind[1], v) for v in value)
+    return struct.pack({U32: "<I", I32: "<i", F32: "<f", BOOL: "<?"}[kind], value)
+
+
+def interleave(values, rows, cols, dim):
+    """q and k rows of a llama GGUF: halves [0, d/2) and [d/2, d) of each head interleaved (llama.cpp's permute)."""
+    out = array.array("f")
+    for start in range(0, rows, dim):
+        for pair in range(dim // 2):
+            for half in (0, 1):
+                row = start + half * (dim // 2) + pair
+                out.extend(values[row * cols:(row + 1) * cols])
+    return out
+
+
+def rope_factors(rope, theta, dim):
+    """What llama.cpp's converter stores as rope_freqs.weight for llama3 scaling."""
+    factors = []
+    low, high = (rope["original_max_position_embeddings"] / rope[k] for k in ("low_freq_factor", "high_freq_factor"))
+    for i in range(0, dim, 2):
+        length = 2 * math.pi * theta ** (i / dim)
+        if length < high:
+            factors.append(1.0)
+        elif length > low:
+            factors.append(rope["factor"])
+        else:
+            smooth = (rope["original_max_position_embeddings"] / length - rope["low_freq_factor"]) / (
+                rope["high_freq_factor"] - rope["low_freq_factor"])
+            factors.append(1 / ((1 - smooth) / rope["factor"] + smooth))
+    return array.array("f", factors)
+
+
+def gguf_metadata(spec, name):
+    arch, dim = ("qwen2" if spec["family"] == "qwen2" else "llama"), head_dim(spec)
+    pairs = [("general.architecture", STRING, arch), ("general.name", STRING, name)]
+    pairs += [(f"{arch}.{k}", U32, v) for k, v in (
+        ("block_count", LAYERS), ("context_length", CONTEXT), ("embedding_length", spec["hidden"]),
+        ("feed_forward_length", spec["ffn"]), ("attention.head_count", spec["heads"]), ("attention.head_count_kv", spec["kv"]),
+        ("attention.key_length", dim), ("attention.value_length", dim), ("rope.dimension_count", dim), ("vocab_size", vocab()))]
+    pairs += [(f"{arch}.rope.freq_base", F32, spec.get("theta", 10000.0)), (f"{arch}.attention.layer_norm_rms_epsilon", F32, EPS)]
+    if spec.get("rope", {}).get("rope_type") == "linear":
+        pairs += [(f"{arch}.rope.scaling.type", STRING, "linear"), (f"{arch}.rope.scaling.factor", F32, spec["rope"]["factor"])]
+    names = tokens()
+    pairs += [("tokenizer.ggml.model", STRING, "gpt2"), ("tokenizer.ggml.pre", STRING, "gpt-2"),
+              ("tokenizer.ggml.tokens", (ARRAY, STRING), names),
+              ("tokenizer.ggml.token_type", (ARRAY, I32), [1] * (len(names) - len(SPECIALS)) + [3] * len(SPECIALS)),
+              ("tokenizer.ggml.merges", (ARRAY, STRING), MERGES),
+              ("tokenizer.ggml.eos_token_id", U32, vocab() - 1), ("tokenizer.ggml.padding_token_id", U32, vocab() - 3),
+              ("tokenizer.ggml.add_bos_token", BOOL, False), ("tokenizer.chat_template", STRING, TEMPLATE)]
+    return pairs
+
+
+def write_gguf(path, name, model):
+    spec = FAMILIES[model[0]]
+    tensors = []
+    for key, (shape, values) in weights(spec).items():
+        kind = storage_of(key, shape, model)
+        if spec["family"] != "qwen2" and key.split(".")[-2] in ("attn_q", "attn_k"):
+            values = interleave(values, shape[0], shape[1] if len(shape) > 1 else 1, head_dim(spec))
+        tensors.append((key, shape, kind, encode(values, kind)[0]))
+    if spec.get("rope", {}).get("rope_type") == "llama3":
+        factors = rope_factors(spec["rope"], spec.get("theta", 10000.0), head_dim(spec))
+        tensors.append(("rope_freqs.weight", [len(factors)], "F32", factors.tobytes()))
+    pairs = gguf_metadata(spec, name)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(pairs))
+    for key, kind, value in pairs:
+        head += gguf_string(key) + struct.pack("<I", ARRAY if isinstance(kind, tuple) else kind) + gguf_value(kind, value)
+    offset = 0
+    for key, shape, kind, data in tensors:
+        head += gguf_string(key) + struct.pack("<I", len(shape)) + struct.pack(f"<{len(shape)}Q", *reversed(shape))
+        head += struct.pack("<IQ", GGUF_TYPES[kind], offset)
+        offset += len(data) + -len(data) % 32
+    with open(path, "wb") as file:
+        file.write(head + bytes(-len(head) % 32))
+        for *_, data in tensors:
+            file.write(data + bytes(-len(data) % 32))
+
+
+def write(folder, name):
+    model = MODELS[name]
+    path = os.path.join(folder, name)
+    if model[1] == "gguf":
+        path += ".gguf"
+        write_gguf(path, name, model)
+    else:
+        write_hf(path, model)
+    return path
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit("usage: make-tiny-models.py OUT_DIR [NAME...]; names: " + " ".join(MODELS))
+    os.makedirs(sys.argv[1], exist_ok=True)
+    for name in sys.argv[2:] or MODELS:
+        print(write(sys.argv[1], name), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -225,23 +225,27 @@ struct Candidate {
 };
 } // namespace
 
-void BytePairs::appendUnknown(std::vector<int32_t> &ids, bool &inRun) const {
-  if (unkId >= 0 && !(fuseUnk && inRun))
-    ids.push_back(unkId);
-  inRun = true;
-}
-
 void BytePairs::encode(std::string_view piece, std::vector<int32_t> &ids) const {
   if (piece.size() > INT32_MAX)
     throw Error("text: expected pieces below 2 GiB, got " + std::to_string(piece.size()) + " bytes");
   if (ignoreMerges || piece.size() == 1)
     if (int32_t id = idOfBytes(piece); id >= 0)
       return ids.push_back(id);
-  const auto count = static_cast<int32_t>(piece.size());
   std::vector<Symbol> symbols;
   symbols.reserve(piece.size());
-  for (int32_t i = 0; i < count; ++i)
-    symbols.push_back({byteIds[static_cast<unsigned char>(piece[i])], i - 1, i + 1 < count ? i + 1 : -1});
+  for (char c : piece) {
+    int32_t id = byteIds[static_cast<unsigned char>(c)];
+    // Unknown bytes are dropped before merging, so their neighbours may join; with
+    // fuseUnk a run of them is one symbol.
+    if (id < 0 && (unkId < 0 || (fuseUnk && !symbols.empty() && symbols.back().id < 0)))
+      continue;
+    auto at = static_cast<int32_t>(symbols.size());
+    symbols.push_back({id, at - 1, at + 1});
+  }
+  if (symbols.empty())
+    return;
+  symbols.back().next = -1;
+  const auto count = static_cast<int32_t>(symbols.size());
 
   std::vector<Candidate> heap;
   auto consider = [&](int32_t left, bool push) {
@@ -278,13 +282,6 @@ void BytePairs::encode(std::string_view piece, std::vector<int32_t> &ids) const 
     consider(left.prev, true);
     consider(top.left, true);
   }
-  bool unknownRun = false;
-  for (int32_t i = 0; i >= 0 && i < count; i = symbols[i].next) {
-    if (symbols[i].id < 0) {
-      appendUnknown(ids, unknownRun);
-    } else {
-      ids.push_back(symbols[i].id);
-      unknownRun = false;
-    }
-  }
+  for (int32_t i = 0; i >= 0; i = symbols[i].next)
+    ids.push_back(symbols[i].id < 0 ? unkId : symbols[i].id);
 }

@@ -51,7 +51,6 @@ private:
   void buildMerges(const TokenizerData &data);
   void insertToken(int32_t id);
   const Merge *findMerge(int32_t left, int32_t right) const;
-  void appendUnknown(std::vector<int32_t> &ids, bool &inRun) const;
 
   std::string arena;             // bytes of all tokens
   std::vector<uint32_t> offsets; // size() + 1

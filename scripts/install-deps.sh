@@ -7,7 +7,7 @@ packages=(
   # the compiler: MLIR 22.1 as a shared library, its tools, LLD as a library, sanitizer and fuzzer runtimes
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools clang-22 lld-22 liblld-22-dev libclang-rt-22-dev
   # what LLVM's CMake files look for
-  zlib1g-dev libzstd-dev libxml2-dev libcurl4-openssl-dev libedit-dev libncurses-dev
+  zlib1g-dev libzstd-dev libxml2-dev libncurses-dev
   # building
   cmake ninja-build ccache pkg-config git ca-certificates
   # libraries

@@ -1,0 +1,70 @@
+//===- Batch.cpp ----------------------------------------------------------===//
+#include "runtime/engine/Batch.h"
+
+#include <algorithm>
+
+namespace llmc {
+
+Batch::Batch(const Device &device) {
+  const llmc_module_v1 &m = device.module();
+  stride_ = std::min((m.max_context + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK, device.numBlocks());
+  table_.reserve(size_t(stride_) * m.max_seqs);
+  for (std::vector<int32_t> *v : {&ids_, &positions_, &slots_})
+    v->reserve(m.max_tokens);
+  clear();
+}
+
+void Batch::clear() {
+  for (std::vector<int32_t> *v : {&ids_, &positions_, &slots_, &starts_, &lengths_, &rows_, &table_})
+    v->clear();
+  samplers_.clear();
+  starts_.push_back(0);
+}
+
+void Batch::add(std::span<const int32_t> ids, uint64_t first, std::span<const int32_t> blocks) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const uint64_t position = first + i;
+    ids_.push_back(ids[i]);
+    positions_.push_back(int32_t(position));
+    slots_.push_back(blocks[position / LLMC_KV_BLOCK] * LLMC_KV_BLOCK + int32_t(position % LLMC_KV_BLOCK));
+  }
+  starts_.push_back(int32_t(ids_.size()));
+  lengths_.push_back(int32_t(first + ids.size()));
+  const size_t used = std::min<size_t>(blocks.size(), stride_);
+  table_.insert(table_.end(), blocks.begin(), blocks.begin() + used);
+  table_.resize(size_t(stride_) * lengths_.size(), 0); // beyond the sequence: a block that exists
+}
+
+void Batch::wantLogits(uint32_t index, const llmc_sampler_v1 *sampler) {
+  rows_.push_back(int32_t(index));
+  if (sampler)
+    samplers_.push_back(*sampler);
+}
+
+llmc_step_v1 Batch::step() {
+  view_.block_table = table_.data();
+  view_.slots = slots_.data();
+  view_.block_table_stride = stride_;
+  outIds_.assign(rows_.size(), -1);
+  llmc_step_v1 s{};
+  s.struct_size = sizeof s;
+  s.version = LLMC_ABI_VERSION;
+  s.num_tokens = tokens();
+  s.num_seqs = sequences();
+  s.num_logits = logitsRows();
+  s.num_kv_groups = 1;
+  s.token_ids = ids_.data();
+  s.positions = positions_.data();
+  s.seq_starts = starts_.data();
+  s.kv_lengths = lengths_.data();
+  s.kv = &view_;
+  s.logits_rows = rows_.data();
+  s.stop_after_op = -1;
+  if (!samplers_.empty()) {
+    s.samplers = samplers_.data();
+    s.out_ids = outIds_.data();
+  }
+  return s;
+}
+
+} // namespace llmc

@@ -1,0 +1,41 @@
+//===- Batch.h - builds one step out of pieces of sequences -----*- C++ -*-===//
+#ifndef LLMC_RUNTIME_ENGINE_BATCH_H
+#define LLMC_RUNTIME_ENGINE_BATCH_H
+
+#include "runtime/device/Device.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace llmc {
+
+/// The arrays that one llmc_step_v1 points to. Allocated once, filled for every step.
+class Batch {
+public:
+  explicit Batch(const Device &device);
+
+  void clear();
+  /// Tokens of one sequence that lie at positions first, first + 1, ... ; `blocks` covers them all.
+  void add(std::span<const int32_t> ids, uint64_t first, std::span<const int32_t> blocks);
+  /// The token at `index` (counted over the whole batch) wants a row of logits; ascending.
+  void wantLogits(uint32_t index, const llmc_sampler_v1 *sampler = nullptr);
+
+  uint32_t tokens() const { return uint32_t(ids_.size()); }
+  uint32_t sequences() const { return uint32_t(lengths_.size()); }
+  uint32_t logitsRows() const { return uint32_t(rows_.size()); }
+
+  /// Valid until the next clear() or add().
+  llmc_step_v1 step();
+  const std::vector<int32_t> &outIds() const { return outIds_; }
+
+private:
+  uint32_t stride_;
+  std::vector<int32_t> ids_, positions_, slots_, starts_, lengths_, rows_, table_, outIds_;
+  std::vector<llmc_sampler_v1> samplers_;
+  llmc_kv_view_v1 view_{};
+};
+
+} // namespace llmc
+
+#endif // LLMC_RUNTIME_ENGINE_BATCH_H

@@ -1,0 +1,95 @@
+//===- Engine.h - generates tokens for requests -----------------*- C++ -*-===//
+//
+// Requests become sequences; every step() puts the next token of each running
+// sequence and, in the room left, chunks of prompts into one batch. A token does
+// not depend on what else was in its batch. Ids only: text is the caller's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_RUNTIME_ENGINE_ENGINE_H
+#define LLMC_RUNTIME_ENGINE_ENGINE_H
+
+#include "runtime/device/Device.h"
+#include "runtime/engine/Batch.h"
+#include "runtime/engine/BlockManager.h"
+#include "runtime/engine/Sampler.h"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace llmc {
+
+enum class Finish { None, Stop, Length, CacheFull, Error };
+const char *toString(Finish finish);
+
+struct Request {
+  std::vector<int32_t> prompt;
+  uint64_t maxTokens = UINT64_MAX; // clipped to what context and cache hold; 0: nothing is generated, finish = Length
+  llmc_sampler_v1 sampler = defaultSampler(); // position and history are set by the engine
+  std::vector<int32_t> stopIds;    // end the sequence; not part of the output
+  int32_t stopAfterOp = -1;        // for bisection: every step ends behind this op, nothing is sampled
+  /// Called with every generated id as it comes; returning false ends the request (Finish::Stop).
+  std::function<bool(int32_t)> onToken;
+};
+
+struct Sequence {
+  Request request;
+  std::vector<int32_t> ids;    // prompt, then generated
+  uint64_t computed = 0;       // ids whose keys and values are in the cache
+  std::vector<int32_t> blocks; // block table
+  Finish finish = Finish::None;
+  std::string error;           // for Finish::Error
+  int32_t stopId = -1;         // the id that ended it, for Finish::Stop
+
+  uint64_t generated() const { return ids.size() - request.prompt.size(); }
+  std::span<const int32_t> output() const { return std::span(ids).subspan(request.prompt.size()); }
+};
+
+class Engine {
+public:
+  /// `chunk`: prompt tokens per step, at most; 0: the module's limit. `context`: longest sequence; 0: the model's.
+  Engine(Device &device, uint32_t chunk = 0, uint64_t context = 0);
+
+  /// Throws Error for a prompt that is empty, has an id outside the vocabulary or can never fit.
+  std::shared_ptr<Sequence> submit(Request request);
+  /// Executes one step; false if no sequence is waiting or running.
+  bool step();
+  /// Submits and steps until this one has finished.
+  std::shared_ptr<Sequence> generate(Request request);
+
+  Device &device() { return device_; }
+  const BlockManager &blocks() const { return blocks_; }
+  uint64_t context() const { return context_; }
+  /// Sequences ended by logits that were not finite.
+  uint64_t badRows() const { return badRows_; }
+
+private:
+  struct Part {
+    Sequence *sequence;
+    uint32_t count; // ids of it in this batch
+    int32_t row;    // its row of logits; -1: none
+  };
+
+  bool schedule(Sequence &sequence, uint32_t room);
+  bool reserve(Sequence &sequence, uint64_t tokens);
+  void accept(Sequence &sequence, int32_t id);
+  void end(Sequence &sequence, Finish finish);
+  void fail(Sequence &sequence, const std::string &message);
+  void sweep();
+
+  Device &device_;
+  uint32_t chunk_;
+  uint64_t context_;
+  BlockManager blocks_;
+  Batch batch_;
+  std::deque<std::shared_ptr<Sequence>> active_; // in order of arrival
+  std::vector<Part> parts_;
+  uint64_t badRows_ = 0;
+};
+
+} // namespace llmc
+
+#endif // LLMC_RUNTIME_ENGINE_ENGINE_H

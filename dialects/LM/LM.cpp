@@ -77,6 +77,23 @@ SmallVector<Type> llmc::lm::formattedTypes(RankedTensorType f32Rows, Format form
   llvm_unreachable("unknown format");
 }
 
+StringRef llmc::lm::nameOf(Location location) {
+  if (auto name = dyn_cast<NameLoc>(location))
+    return name.getName();
+  if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      if (StringRef name = nameOf(part); !name.empty())
+        return name;
+  return {};
+}
+
+int64_t llmc::lm::layerOf(StringRef name) {
+  int64_t layer = -1;
+  if (!name.consume_front("blk.") || name.consumeInteger(10, layer) || !name.starts_with("."))
+    return -1;
+  return layer;
+}
+
 //===----------------------------------------------------------------------===//
 // Syntax: `%a, %b residual %r, @weight`. The generated parser of a variadic
 // operand list would take the comma before the symbol.

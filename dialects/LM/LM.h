@@ -45,6 +45,13 @@ Format inputFormat(Arith arith);
 /// Result types of a [rows, columns] f32 activation written in `format`: one type, or (codes, scales) for q8.
 llvm::SmallVector<mlir::Type> formattedTypes(mlir::RankedTensorType f32Rows, Format format);
 
+/// The canonical name that a location carries ("blk.3.attn_q"), empty without one. Every lm op's location
+/// is the name of what it computes; launches, dumps and `diff` are named after it.
+llvm::StringRef nameOf(mlir::Location location);
+inline llvm::StringRef nameOf(mlir::Operation *op) { return nameOf(op->getLoc()); }
+/// N for "blk.N.…", else -1.
+int64_t layerOf(llvm::StringRef name);
+
 } // namespace llmc::lm
 
 #endif // LLMC_DIALECTS_LM_LM_H

@@ -1,0 +1,54 @@
+//===- Packing.h - weights from model files to packed panels ----*- C++ -*-===//
+//
+// The one owner of packed bytes (DESIGN D4): reads rows of the model's files and writes them in
+// the layouts of enum llmc_layout, panel by panel, so that memory use does not depend on the
+// size of a weight. MLIR-free.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_TARGET_PACKING_H
+#define LLMC_TARGET_PACKING_H
+
+#include "llmc/Frontend/ModelFacts.h"
+#include "llmc/Support/File.h"
+#include "llmc/Target/Layout.h"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace llmc {
+
+/// Consecutive rows of a file, as #lm.span has them.
+struct PackSource {
+  uint32_t file = 0;        // index into the files given to packWeight
+  uint64_t offset = 0;      // bytes
+  uint64_t rows = 0;
+  uint64_t deinterleave = 0; // head dim whose rows come as (0, h/2, 1, ...); 0: in order
+};
+
+struct PackSpec {
+  std::string name;
+  DType storage = DType::F32;
+  llmc_layout layout = LLMC_LAYOUT_ROWS_F32;
+  uint64_t rows = 0, cols = 0; // logical; a 1-d weight is [1, n]
+  /// A 1-d weight: its sources count elements as rows of one column.
+  bool vector = false;
+  std::vector<PackSource> sources = {}; // rows are concatenated
+  uint64_t interleave = 0;         // two sources alternate in blocks of this many rows; 0: off
+  std::vector<float> value = {};   // instead of sources: [rows, cols] row major
+
+  uint64_t bytes() const { return packedBytes(layout, rows, cols); }
+};
+
+/// Takes the packed bytes in order.
+using PackSink = std::function<void(std::span<const uint8_t>)>;
+
+/// Writes exactly spec.bytes() bytes to `sink` and returns their XXH3-64. Throws Error when the file
+/// is too short or when storage and layout do not go together.
+uint64_t packWeight(const PackSpec &spec, const std::vector<InputFile> &files, const PackSink &sink);
+
+} // namespace llmc
+
+#endif // LLMC_TARGET_PACKING_H

@@ -1,0 +1,48 @@
+//===- TargetInfo.cpp - the table of targets ------------------------------===//
+#include "llmc/Target/TargetInfo.h"
+
+#include "llmc/Support/Error.h"
+#include "llmc/Support/Text.h"
+
+using namespace llmc;
+
+const std::vector<CPUTarget> &llmc::cpuTargets() {
+  // x86-64-v3 is avx2, fma, f16c, bmi2; v4 adds avx512{f,bw,cd,dq,vl} (x86-64 psABI, table 3.1).
+  static const std::vector<CPUTarget> targets = {
+      {"avx2", "x86-64-v3", "", 256},
+      {"avx512vnni", "x86-64-v4", "+avx512vnni,-prefer-256-bit", 512},
+  };
+  return targets;
+}
+
+std::string llmc::cpuTargetNames() {
+  std::vector<std::string> names;
+  for (const CPUTarget &target : cpuTargets())
+    names.push_back(target.isa);
+  return join(names);
+}
+
+static bool runsHere(const CPUTarget &target) {
+  __builtin_cpu_init();
+  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+            __builtin_cpu_supports("bmi2");
+  if (target.isa == "avx2")
+    return v3;
+  return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+
+CPUTarget llmc::lookupCPUTarget(std::string_view name) {
+  const std::vector<CPUTarget> &targets = cpuTargets();
+  if (name == "native") {
+    for (auto target = targets.rbegin(); target != targets.rend(); ++target)
+      if (runsHere(*target))
+        return *target;
+    throw Error("--target-cpu=native: expected a CPU with " + targets.front().isa + ", got one without");
+  }
+  for (const CPUTarget &target : targets)
+    if (target.isa == name)
+      return target;
+  throw Error("--target-cpu: expected native or one of " + cpuTargetNames() + ", got " + quote(name));
+}

@@ -1,0 +1,73 @@
+//===- RowKernels.cpp - embedding, norm and elementwise ops of the oracle -===//
+#include "Kernels.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace llmc;
+
+static void copyRow(KernelBuilder &k, Value from, Value to) {
+  k.elementwise({from}, to, [](ValueRange v) { return v[0]; });
+}
+
+static void padRow(KernelBuilder &k, Value result, Value t, int64_t columns) {
+  k.zeroPadding(result, t, k.b.getIndexAttr(1), columns);
+}
+
+void oracle::embedding(KernelBuilder &k, int64_t tableRows, int64_t columns) {
+  k.forEachUnit([&](Value t) {
+    Value id = k.loadId(k.argument(1), t, k.index(tableRows));
+    copyRow(k, k.row(k.argument(0), id, columns), k.row(k.argument(2), t, columns));
+    padRow(k, k.argument(2), t, columns);
+  });
+}
+
+void oracle::gatherRows(KernelBuilder &k, int64_t columns) {
+  // The input's row count is not known here (rows() counts the gathered ones); the runtime has checked the indices.
+  Value limit = k.index(INT32_MAX);
+  k.forEachUnit([&](Value t) {
+    Value source = k.loadId(k.argument(1), t, limit);
+    copyRow(k, k.row(k.argument(0), source, columns), k.row(k.argument(2), t, columns));
+    padRow(k, k.argument(2), t, columns);
+  });
+}
+
+void oracle::copyColumns(KernelBuilder &k, int64_t first, int64_t columns) {
+  k.forEachUnit([&](Value t) {
+    copyRow(k, k.row(k.argument(0), t, columns, first), k.row(k.argument(1), t, columns));
+    padRow(k, k.argument(1), t, columns);
+  });
+}
+
+// result = x / sqrt(mean(x^2) + eps) * weight
+void oracle::rmsNorm(KernelBuilder &k, int64_t columns, double eps) {
+  Value sum = k.scratch({});
+  k.forEachUnit([&](Value t) {
+    Value input = k.row(k.argument(0), t, columns), result = k.row(k.argument(2), t, columns);
+    Value weight = k.row(k.argument(1), k.index(0), columns);
+    k.fill(sum, 0);
+    k.contract(input, input, sum, "r", {{0}, {0}, {}});
+    Value total = memref::LoadOp::create(k.b, k.loc, sum);
+    Value mean = arith::DivFOp::create(k.b, k.loc, total, k.f32(static_cast<double>(columns)));
+    Value root = math::SqrtOp::create(k.b, k.loc, k.add(mean, k.f32(eps)));
+    Value inverse = arith::DivFOp::create(k.b, k.loc, k.f32(1), root);
+    k.elementwise({input, weight}, result, [&](ValueRange v) { return k.mul(k.mul(v[0], inverse), v[1]); });
+    padRow(k, k.argument(2), t, columns);
+  });
+}
+
+void oracle::gatedActivation(KernelBuilder &k, int64_t columns) {
+  k.forEachUnit([&](Value t) {
+    k.elementwise({k.row(k.argument(0), t, columns), k.row(k.argument(1), t, columns)},
+                  k.row(k.argument(2), t, columns), [&](ValueRange v) { return k.mul(k.silu(v[0]), v[1]); });
+    padRow(k, k.argument(2), t, columns);
+  });
+}
+
+void oracle::add(KernelBuilder &k, int64_t columns) {
+  k.forEachUnit([&](Value t) {
+    k.elementwise({k.row(k.argument(0), t, columns), k.row(k.argument(1), t, columns)},
+                  k.row(k.argument(2), t, columns), [&](ValueRange v) { return k.add(v[0], v[1]); });
+    padRow(k, k.argument(2), t, columns);
+  });
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Installs what is needed, builds, runs every test and closes with the line "N passed, N failed".
+#   ./test.sh                    everything
+#   ./test.sh unit lit e2e ...   only these: unit lit docs asan fuzz e2e
+# Environment: BUILD_DIR (build), JOBS (number of cores), FUZZ_SECONDS (15) for each fuzz target.
+set -uo pipefail
+cd "$(dirname "$0")" || exit 1
+export BUILD_DIR=${BUILD_DIR:-build}
+sanitized=$BUILD_DIR-asan
+jobs=${JOBS:-$(nproc)}
+logs=$BUILD_DIR/test-logs
+phases=${*:-unit lit docs asan fuzz e2e}
+passed=0 failed=0
+
+wants() { [[ " $phases " == *" $1 "* ]]; }
+title() { printf '\n=== %s (%d min %d s so far)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
+add() { # PASSED FAILED NAME
+  passed=$((passed + $1)) failed=$((failed + $2))
+  echo "--- $3: $1 passed, $2 failed"
+}
+finish() {
+  echo
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+  exit
+}
+must() { # a step without which nothing else makes sense
+  "$@" || { echo "FAIL: $*"; failed=$((failed + 1)); finish; }
+}
+
+run_ctest() { # BUILD NAME
+  local out=$logs/$2
+  rm -rf "$out" && mkdir -p "$out"
+  GTEST_OUTPUT=xml:$PWD/$out/ ctest --test-dir "$1" -j "$jobs" --output-on-failure --no-tests=error --timeout 600 2>&1 | tee "$out.log"
+  local code=${PIPESTATUS[0]} counts
+  counts=$(scripts/test-counts.py gtest "$out" "$out.log") || counts="0 1"
+  # ctest must not fail without a failure being counted
+  [ "$code" -ne 0 ] && [ "${counts#* }" -eq 0 ] && counts="${counts% *} 1"
+  # shellcheck disable=SC2086
+  add $counts "$2"
+}
+
+title "packages"
+must scripts/install-deps.sh
+title "build"
+must scripts/build.sh
+mkdir -p "$logs"
+
+if wants unit; then
+  title "unit tests"
+  run_ctest "$BUILD_DIR" unit
+fi
+
+if wants lit; then
+  title "compiler tests (lit)"
+  lit=$(command -v lit-22 || echo /usr/lib/llvm-22/bin/lit)
+  rm -f "$logs/lit.json"
+  "$lit" -sv -j "$jobs" --output "$logs/lit.json" "$BUILD_DIR/test"
+  counts=$(scripts/test-counts.py lit "$logs/lit.json") || counts="0 1"
+  # shellcheck disable=SC2086
+  add $counts lit
+fi
+
+if wants docs; then
+  title "generated documentation"
+  if scripts/generate-docs.sh --check; then add 1 0 docs; else add 0 1 docs; fi
+fi
+
+if wants asan || wants fuzz; then
+  title "build of the MLIR-free parts with address and undefined-behaviour sanitizers"
+  [ -f "$sanitized/build.ninja" ] ||
+    cmake -G Ninja -S . -B "$sanitized" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLLMC_ENABLE_COMPILER=OFF \
+      -DLLMC_SANITIZE=address,undefined -DLLMC_ENABLE_FUZZERS=ON -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
+      -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >"$logs/asan-configure.log" 2>&1
+  must env BUILD_DIR="$sanitized" scripts/build.sh
+fi
+
+if wants asan; then
+  title "unit tests with sanitizers"
+  export UBSAN_OPTIONS=print_stacktrace=1
+  run_ctest "$sanitized" asan
+fi
+
+if wants fuzz; then
+  title "fuzz targets, ${FUZZ_SECONDS:=15} s each"
+  good=0 bad=0
+  while IFS= read -r target; do
+    name=$(basename "$target")
+    corpus=$(mktemp -d)
+    # the seeds of a target lie in a folder of its name beside its source
+    seeds=()
+    while IFS= read -r folder; do seeds+=("$folder"); done < <(find test -type d -path "*corpus/$name")
+    echo "$name"
+    if "$target" -max_total_time="$FUZZ_SECONDS" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+      -artifact_prefix="$logs/$name-" "$corpus" "${seeds[@]}" >"$logs/$name.log" 2>&1; then
+      good=$((good + 1))
+    else
+      bad=$((bad + 1))
+      tail -n 40 "$logs/$name.log"
+    fi
+    rm -rf "$corpus"
+  done < <(find "$sanitized/test" -type f -executable -name '*fuzz*' ! -name '*.so' | sort)
+  [ $((good + bad)) -gt 0 ] || bad=1
+  add $good $bad fuzz
+fi
+
+if wants e2e; then
+  title "the model"
+  must scripts/fetch-smollm2.sh
+  title "end to end"
+  rm -f "$logs/e2e.counts"
+  python3 test/EndToEnd/run.py --llmc "$(scripts/find-llmc.sh)" --build "$BUILD_DIR" --model "$(scripts/fetch-smollm2.sh)" \
+    --counts "$logs/e2e.counts"
+  read -r good bad <"$logs/e2e.counts" || { good=0 bad=1; }
+  add "$good" "$bad" end-to-end
+fi
+
+finish

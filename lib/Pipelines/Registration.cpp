@@ -13,6 +13,11 @@
 #include "dialects/Tile/Tile.h"
 #endif
 
+#ifdef LLMC_HAS_REFERENCE
+#include "llmc/Conversion/LMToLinalg.h"
+#include "llmc/Pipelines/ReferenceToLLVM.h"
+#endif
+
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -31,4 +36,10 @@ void llmc::registerAllDialects(mlir::DialectRegistry &registry) {
 #endif
 }
 
-void llmc::registerAllPasses() { mlir::registerAllPasses(); }
+void llmc::registerAllPasses() {
+  mlir::registerAllPasses();
+#ifdef LLMC_HAS_REFERENCE
+  registerLMToLinalgPasses();
+  registerReferenceToLLVMPipeline();
+#endif
+}

@@ -46,30 +46,31 @@ void *openFromTemporaryFile(std::string_view bytes, const std::string &name) {
   return handle;
 }
 
-void *openFromMemory(std::string_view bytes, const std::string &name) {
-  int fd = memfd_create("llmc-module", MFD_CLOEXEC);
+// `fd` stays open while the module is loaded: glibc recognises a library by its path, and a second module
+// under a reused descriptor number would silently be the first.
+void *openFromMemory(std::string_view bytes, const std::string &name, int &fd) {
+  fd = memfd_create("llmc-module", MFD_CLOEXEC);
   if (fd < 0)
     return nullptr;
-  void *handle = nullptr;
   try {
     writeAll(fd, bytes, name);
-    handle = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
   } catch (...) {
-    close(fd);
+    close(std::exchange(fd, -1));
     throw;
   }
-  close(fd);
-  return handle;
+  return dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
 } // namespace
 
 LoadedModule::LoadedModule(std::string_view bytes, const std::string &name) {
-  handle_ = openFromMemory(bytes, name);
+  handle_ = openFromMemory(bytes, name, fd_);
   if (!handle_)
     handle_ = openFromTemporaryFile(bytes, name);
   if (!handle_) {
     const char *why = dlerror();
+    if (fd_ >= 0)
+      close(fd_);
     throw Error(name + ": cannot load the module: " + (why ? why : "unknown reason"));
   }
   module_ = static_cast<const llmc_module_v1 *>(dlsym(handle_, LLMC_MODULE_SYMBOL));
@@ -79,6 +80,8 @@ LoadedModule::LoadedModule(std::string_view bytes, const std::string &name) {
     checkModule(*module_, name);
   } catch (...) {
     dlclose(handle_);
+    if (fd_ >= 0)
+      close(fd_);
     throw;
   }
 }
@@ -86,11 +89,14 @@ LoadedModule::LoadedModule(std::string_view bytes, const std::string &name) {
 LoadedModule::~LoadedModule() {
   if (handle_)
     dlclose(handle_);
+  if (fd_ >= 0)
+    close(fd_);
 }
 
 LoadedModule &LoadedModule::operator=(LoadedModule &&other) noexcept {
   std::swap(handle_, other.handle_);
   std::swap(module_, other.module_);
+  std::swap(fd_, other.fd_);
   return *this;
 }
 

@@ -24,6 +24,7 @@ public:
 
 private:
   void *handle_ = nullptr;
+  int fd_ = -1;
   const llmc_module_v1 *module_ = nullptr;
 };
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
@@ -63,7 +64,29 @@ void *openFromMemory(std::string_view bytes, const std::string &name, int &fd) {
 
 } // namespace
 
+// The dynamic loader maps what the program headers claim and faults on a file that is shorter.
+static void checkElf(std::string_view bytes, const std::string &name) {
+  Elf64_Ehdr header;
+  if (bytes.size() < sizeof header || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
+    throw Error(name + ": cannot load the module: no ELF file of " + std::to_string(bytes.size()) + " bytes");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_DYN || header.e_machine != EM_X86_64 ||
+      header.e_phentsize != sizeof(Elf64_Phdr))
+    throw Error(name + ": cannot load the module: expected a shared object for x86-64");
+  if (header.e_phoff > bytes.size() || (bytes.size() - header.e_phoff) / sizeof(Elf64_Phdr) < header.e_phnum)
+    throw Error(name + ": cannot load the module: truncated: its program headers end beyond its " +
+                std::to_string(bytes.size()) + " bytes");
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, bytes.data() + header.e_phoff + i * sizeof segment, sizeof segment);
+    if (segment.p_offset > bytes.size() || segment.p_filesz > bytes.size() - segment.p_offset)
+      throw Error(name + ": cannot load the module: truncated: segment " + std::to_string(i) + " ends beyond its " +
+                  std::to_string(bytes.size()) + " bytes");
+  }
+}
+
 LoadedModule::LoadedModule(std::string_view bytes, const std::string &name) {
+  checkElf(bytes, name);
   handle_ = openFromMemory(bytes, name, fd_);
   if (!handle_)
     handle_ = openFromTemporaryFile(bytes, name);

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""End-to-end tests: llmc compiles real and tiny models, the executables are held against stored goldens.
+
+  run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
+Prints one line a check; exit 1 if one failed. Groups: compile, greedy, kl, contract, answers, verify, hf, tiny, bad, faults.
+Standard library only, but for group hf (numpy).
+"""
+import argparse
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+
+import bad_input
+import common
+import context
+import hf
+import smollm2
+import tiny
+import verify
+
+
+def run_bad_input(checks, ctx):
+    good = bad_input.models(checks, ctx)
+    bad_input.full_disk(checks, ctx, good)
+    bad_input.killed_worker(checks, ctx, good)
+
+
+GROUPS = {
+    "compile": [("compiling SmolLM2", smollm2.compiling)],
+    "answers": [("answers", smollm2.answers), ("memory", smollm2.memory)],
+    "greedy": [("greedy text, f32", lambda c, x: smollm2.greedy(c, x, x.exact(), "f32", "smollm2-greedy.json", 10)),
+               ("greedy text, default", lambda c, x: smollm2.greedy(c, x, x.default(), "default", "smollm2-greedy.json", 8))],
+    "kl": [("KL, f32", lambda c, x: smollm2.kl(c, x, x.exact(), "f32", 1e-6)),
+           ("KL, default", lambda c, x: smollm2.kl(c, x, x.default(), "default", 2e-3))],
+    "contract": [("contract, default", lambda c, x: smollm2.contract(c, x, x.default(), "default", (1, 2, 7, 16, 33, 100, 512))),
+                 ("contract, f32", lambda c, x: smollm2.contract(c, x, x.exact(), "f32", (16, 100, 512))),
+                 ("instruction sets", lambda c, x: smollm2.variants(c, x, x.default(), "default"))],
+    "verify": [("verify", verify.passes)],
+    "faults": [("planted fault in a weight", verify.weight_fault), ("planted fault in a kernel", verify.kernel_fault)],
+    "hf": [("Hugging Face folder of SmolLM2", hf.folder)],
+    "tiny": [("inspect and plan", tiny.inspecting), ("tiny models", tiny.all_models)],
+    "bad": [("bad models", run_bad_input), ("usage", bad_input.usage), ("bad packages", bad_input.packages)],
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--llmc", required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--work", default=os.path.join(common.ROOT, "build", "e2e"))
+    parser.add_argument("--only", default=",".join(GROUPS))
+    parser.add_argument("--counts", help="file that gets PASSED FAILED")
+    args = parser.parse_args()
+    checks = common.Checks()
+    ctx = context.Context(os.path.abspath(args.llmc), os.path.abspath(args.model), os.path.abspath(args.work))
+    for name in args.only.split(","):
+        for title, function in GROUPS[name]:
+            checks.group(title, function, ctx)
+    if args.only == ",".join(GROUPS):
+        shutil.rmtree(ctx.work, ignore_errors=True)
+    print(f"end to end: {checks.passed} passed, {len(checks.failed)} failed", flush=True)
+    for name in checks.failed:
+        print("  failed: " + name)
+    if args.counts:
+        with open(args.counts, "w") as file:
+            file.write(f"{checks.passed} {len(checks.failed)}\n")
+    sys.exit(1 if checks.failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -17,8 +17,7 @@ int64_t frontend::checkedExtent(int64_t value, const std::string &where) {
   return value;
 }
 
-static void checkGeometry(const ModelFacts &facts) {
-  const std::string &file = facts.files.front();
+static void checkGeometry(const ModelFacts &facts, const std::string &file) {
   auto fail = [&](const std::string &message) { throw Error(file + ": " + message); };
   for (auto [value, what] : {std::pair(facts.hidden, "hidden size"), {facts.layers, "layers"},
                              {facts.heads, "attention heads"}, {facts.kvHeads, "kv heads"},
@@ -44,7 +43,7 @@ namespace {
 /// Looks the expected tensors up one by one and remembers which were asked for.
 class TensorChecker {
 public:
-  TensorChecker(ModelFacts &facts, const NameInFile &nameInFile) : facts(facts), nameInFile(nameInFile) {
+  TensorChecker(ModelFacts &facts, const Source &source) : facts(facts), source(source) {
     for (const TensorFact &tensor : facts.tensors)
       byName.emplace(tensor.name, &tensor);
   }
@@ -52,7 +51,7 @@ public:
   void expect(const std::string &name, std::vector<int64_t> shape) {
     auto found = byName.find(name);
     if (found == byName.end())
-      throw Error(facts.files.front() + ": expected the tensor " + quote(nameInFile(name)) + " of shape " +
+      throw Error(source.weights + ": expected the tensor " + quote(source.nameInFile(name)) + " of shape " +
                   shapeString(shape) + ", got none");
     const TensorFact &tensor = *found->second;
     std::string where = facts.files[tensor.file] + ": tensor " + quote(tensor.sourceName);
@@ -94,17 +93,17 @@ private:
   }
 
   ModelFacts &facts;
-  const NameInFile &nameInFile;
+  const Source &source;
   std::unordered_map<std::string, const TensorFact *> byName;
   std::unordered_set<std::string> used;
 };
 
 } // namespace
 
-void frontend::checkFacts(ModelFacts &facts, const NameInFile &nameInFile) {
-  checkGeometry(facts);
-  checkRope(facts.rope, facts.files.front() + ": rope");
-  TensorChecker checker(facts, nameInFile);
+void frontend::checkFacts(ModelFacts &facts, const Source &source) {
+  checkGeometry(facts, source.config);
+  checkRope(facts.rope, source.config + ": rope");
+  TensorChecker checker(facts, source);
   int64_t queryRows = facts.heads * facts.headDim, kvRows = facts.kvHeads * facts.headDim;
   checker.expect("token_embd.weight", {facts.vocab, facts.hidden});
   for (int64_t layer = 0; layer < facts.layers; ++layer) {

@@ -8,8 +8,13 @@
 
 namespace llmc::frontend {
 
-/// Canonical tensor name -> the name that the model's own format would use.
-using NameInFile = std::function<std::string(const std::string &)>;
+/// What messages call the parts of a model.
+struct Source {
+  std::string config;  // the file that gave the geometry
+  std::string weights; // the file (or index, or folder) that lists the tensors
+  /// Canonical tensor name -> the name that the model's own format would use.
+  std::function<std::string(const std::string &)> nameInFile;
+};
 
 /// No extent of a model exceeds this, so that products of two fit in 64 bits.
 constexpr int64_t maxExtent = int64_t(1) << 31;
@@ -20,7 +25,7 @@ int64_t checkedExtent(int64_t value, const std::string &where);
 /// Geometry that fits together, every tensor that the architecture needs present
 /// with the shape that the geometry gives, no unknown tensor inside a layer
 /// (those change results); other extra tensors become warnings and are dropped.
-void checkFacts(ModelFacts &facts, const NameInFile &nameInFile);
+void checkFacts(ModelFacts &facts, const Source &source);
 
 /// Ids in range and unique spellings where the tokenizer needs them; `file` is for messages.
 void checkTokenizer(const TokenizerData &tokenizer, int64_t vocab, const std::string &file);

@@ -26,7 +26,7 @@ public:
     facts.tiedHead = !facts.find("output.weight");
     facts.attentionBias = facts.architecture == "qwen2" || facts.find("blk.0.attn_q.bias");
     facts.attentionOutputBias = facts.find("blk.0.attn_output.bias") != nullptr;
-    frontend::checkFacts(facts, [](const std::string &name) { return name; });
+    frontend::checkFacts(facts, {file.path(), file.path(), [](const std::string &name) { return name; }});
     facts.tokenizer = readTokenizer(metadata);
     frontend::checkTokenizer(facts.tokenizer, facts.vocab, file.path());
     if (const std::string *chatTemplate = metadata.string("tokenizer.chat_template"))

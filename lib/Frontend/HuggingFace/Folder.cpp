@@ -88,7 +88,7 @@ ModelFacts huggingface::loadFolder(const std::string &given) {
     for (TensorFact &tensor : facts.tensors)
       if (tensor.name == "output.weight")
         tensor.name = tensor.sourceName;
-  frontend::checkFacts(facts, fileName);
+  frontend::checkFacts(facts, {configPath, facts.files.size() == 1 ? facts.files.front() : folder, fileName});
   auto generation = readOptional(folder + "/generation_config.json");
   readTokenizerFiles(folder, config.root(), generation, facts);
   return facts;

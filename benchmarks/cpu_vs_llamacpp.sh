@@ -27,7 +27,7 @@ samples=$(mktemp -d)
 trap 'rm -rf "$samples"' EXIT
 for ((round = 1; round <= rounds; round++)); do
   echo "round $round of $rounds" >&2
-  "$EXE" bench --threads="$threads" --prompt="$prompt" --gen="$gen" >"$samples/llmc.$round.json"
+  "$EXE" bench --threads="$threads" --prompt="$prompt" --gen="$gen" --repeat=1 >"$samples/llmc.$round.json"
   for name in "${!peers[@]}"; do
     "${peers[$name]}/llama-bench" -m "$model" -p "$prompt" -n "$gen" -t "$threads" -r 1 -o json \
       >"$samples/$name.$round.json" 2>"$samples/$name.log"

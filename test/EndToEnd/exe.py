@@ -10,21 +10,16 @@ import common
 def generate(exe, item, count, *flags):
     """Greedy continuation of a line of prompts.jsonl -> (prompt ids, made ids, text)."""
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        options = {}
         if "messages" in item:
             json.dump(item["messages"], file, ensure_ascii=False)
+            file.flush()
             source = ["--messages", file.name]
         else:
-            file.write(item["text"])
-            source = ["--raw", "--file", file.name]
-        file.flush()
-        result = common.must([exe, "run", *source, "--max-tokens", count, "--temperature", "0", "--json", *flags])
+            source, options = ["--raw", "-"], {"stdin": item["text"].encode()}
+        result = common.must([exe, "run", *source, "--max-tokens", count, "--temperature", "0", "--ids", *flags], **options)
     answer = json.loads(result.out)
     return answer["prompt_ids"], answer["ids"], answer["text"]
-
-
-def generate_ids(exe, ids, count, *flags):
-    result = common.must([exe, "run", "--ids", ",".join(map(str, ids)), "--max-tokens", count, "--temperature", "0", "--json", *flags])
-    return json.loads(result.out)["ids"]
 
 
 def logits_bytes(exe, ids, *flags):

@@ -79,8 +79,8 @@ def LM_LinearOp : LM_Op<"linear", [Pure, AttrSizedOperandSegments, DeclareOpInte
   let summary = "result[t, n] = sum_k input[t, k] * weight[n, k] + bias[n] + residual[t, n]";
   let description = [{
     `arith` fixes the sum's rounding and order (absent: undecided, set by `lm-set-arith`). Inputs: one f32 tensor
-    (f32, or undecided), one bf16 tensor (bf16_eo32), or codes and scales (q8_g32). bias, then residual are added to
-    the finished sum in f32, in this order.
+    (f32, undecided, or before `lm-quantize-activations`), one bf16 tensor (bf16_eo32), or codes and scales (q8_g32). bias,
+    then residual are added to the finished sum in f32, in this order.
 
     Example:
     ```mlir

@@ -2,6 +2,7 @@
 #include "dialects/LM/LM.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -58,8 +59,10 @@ static LogicalResult verifyFormat(Operation *op, const Twine &what, TypeRange ty
   return success();
 }
 
+/// f32 inputs stay legal with every arithmetic: lm-quantize-activations runs after lm-set-arith.
 static LogicalResult verifyInputs(Operation *op, ValueRange inputs, std::optional<Arith> arith) {
-  return verifyFormat(op, "inputs", inputs.getTypes(), arith ? inputFormat(*arith) : Format::F32);
+  bool explicitForm = arith && !inputs.empty() && !getElementTypeOrSelf(inputs[0]).isF32();
+  return verifyFormat(op, "inputs", inputs.getTypes(), explicitForm ? inputFormat(*arith) : Format::F32);
 }
 
 /// The weight `name`, of the given shape (-1: any size); emits an error otherwise.

@@ -1,0 +1,60 @@
+//===- Pipelines.cpp - the lm phases --------------------------------------===//
+#include "llmc/Transforms/LM/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+using namespace llmc::lm;
+
+void llmc::lm::buildLMFusionPipeline(OpPassManager &pm, const FusionOptions &options) {
+  if (options.qkv)
+    pm.addPass(createLMFuseQKVPass());
+  if (options.gateUp)
+    pm.addPass(createLMFuseGateUpPass());
+  if (options.residual)
+    pm.addPass(createLMFuseResidualPass());
+  pm.addPass(createLMVerifyImportedPass());
+}
+
+void llmc::lm::buildLMDecidePipeline(OpPassManager &pm, const DecideOptions &options) {
+  pm.addPass(createLMSetArithPass({options.compute}));
+  pm.addPass(createLMQuantizeActivationsPass());
+  if (options.fuseQuantize)
+    pm.addPass(createLMFuseQuantizePass());
+  std::string element = options.kvElement.empty() ? (options.compute == "f32" ? "f32" : "bf16") : options.kvElement;
+  pm.addPass(createLMPageKVPass({element, options.kvBlock}));
+  pm.addPass(createLMPackWeightsPass());
+  pm.addPass(createLMVerifyDecidedPass());
+}
+
+namespace {
+
+struct FusionFlags : PassPipelineOptions<FusionFlags> {
+  Option<bool> qkv{*this, "qkv", llvm::cl::desc("join q, k and v"), llvm::cl::init(true)};
+  Option<bool> gateUp{*this, "gate-up", llvm::cl::desc("join gate and up"), llvm::cl::init(true)};
+  Option<bool> residual{*this, "residual", llvm::cl::desc("fold residual sums"), llvm::cl::init(true)};
+};
+
+struct DecideFlags : PassPipelineOptions<DecideFlags> {
+  Option<std::string> compute{*this, "compute", llvm::cl::desc("default or f32"), llvm::cl::init("default")};
+  Option<std::string> kvElement{*this, "kv-element", llvm::cl::desc("bf16, f16, f32; empty: by compute"),
+                                llvm::cl::init("")};
+  Option<int64_t> kvBlock{*this, "kv-block", llvm::cl::desc("tokens per block"), llvm::cl::init(16)};
+  Option<bool> fuseQuantize{*this, "fuse-quantize", llvm::cl::desc("fold rounding into producers"),
+                            llvm::cl::init(true)};
+};
+
+} // namespace
+
+void llmc::lm::registerLMPipelines() {
+  PassPipelineRegistration<FusionFlags>("lm-fusion", "fuses an imported model", [](OpPassManager &pm, const FusionFlags &f) {
+    buildLMFusionPipeline(pm, {f.qkv, f.gateUp, f.residual});
+  });
+  PassPipelineRegistration<DecideFlags>(
+      "lm-decide", "decides arithmetic, activation formats, KV blocks and packing",
+      [](OpPassManager &pm, const DecideFlags &f) {
+        buildLMDecidePipeline(pm, {f.compute, f.kvElement, f.kvBlock, f.fuseQuantize});
+      });
+}

@@ -1,0 +1,66 @@
+//===- QuantizeActivations.cpp - explicit rounding of activations ---------===//
+//
+// A product's arithmetic says in which form it reads its input; here the form becomes an op, so that an
+// input read by several products is rounded once and a producer can take the rounding over (lm-fuse-quantize).
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/LM/LM.h"
+#include "llmc/Transforms/LM/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace llmc::lm {
+#define GEN_PASS_DEF_LMQUANTIZEACTIVATIONSPASS
+#include "llmc/Transforms/LM/Passes.h.inc"
+} // namespace llmc::lm
+
+using namespace mlir;
+using namespace llmc::lm;
+
+namespace {
+
+struct LMQuantizeActivationsPass : llmc::lm::impl::LMQuantizeActivationsPassBase<LMQuantizeActivationsPass> {
+  void runOnOperation() override {
+    forms.clear();
+    getOperation().walk([&](Operation *op) {
+      if (auto linear = dyn_cast<LinearOp>(op))
+        round(linear);
+      else if (auto gated = dyn_cast<GatedLinearOp>(op))
+        round(gated);
+    });
+  }
+
+private:
+  template <typename Op> void round(Op op) {
+    if (!op.getArith())
+      return;
+    Format format = inputFormat(*op.getArith());
+    Value input = op.getInputs()[0];
+    if (format == Format::F32 || !cast<RankedTensorType>(input.getType()).getElementType().isF32())
+      return;
+    op.getInputsMutable().assign(formOf(input, format));
+  }
+
+  /// `input` in `format`, made once, right after it is computed.
+  ValueRange formOf(Value input, Format format) {
+    Operation *&form = forms[{input, unsigned(format)}];
+    if (form)
+      return form->getResults();
+    OpBuilder builder(input.getContext());
+    builder.setInsertionPointAfterValue(input);
+    SmallVector<Type> types = formattedTypes(cast<RankedTensorType>(input.getType()), format);
+    bool codes = format == Format::Q8;
+    StringRef source = input.getDefiningOp() ? nameOf(input.getDefiningOp()) : StringRef();
+    Location loc = source.empty() ? input.getLoc()
+                                  : NameLoc::get(builder.getStringAttr(source + (codes ? ".q8" : ".bf16")));
+    form = codes ? QuantizeOp::create(builder, loc, types[0], types[1], input).getOperation()
+                 : RoundOp::create(builder, loc, types[0], input).getOperation();
+    return form->getResults();
+  }
+
+  llvm::DenseMap<std::pair<Value, unsigned>, Operation *> forms;
+};
+
+} // namespace

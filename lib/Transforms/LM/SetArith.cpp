@@ -1,0 +1,64 @@
+//===- SetArith.cpp - the numerics contract of every product --------------===//
+//
+// The arithmetic follows from the weight's storage alone: never from the number of rows, the ISA or the
+// thread count, which may change between runs of one package (DESIGN D1).
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/LM/LM.h"
+#include "llmc/Transforms/LM/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace llmc::lm {
+#define GEN_PASS_DEF_LMSETARITHPASS
+#include "llmc/Transforms/LM/Passes.h.inc"
+} // namespace llmc::lm
+
+using namespace mlir;
+using namespace llmc::lm;
+
+namespace {
+
+Arith defaultArith(Storage storage) {
+  switch (storage) {
+  case Storage::F32:
+  case Storage::F16: // f16 activations would overflow; bf16 ones would waste the weights' mantissa
+    return Arith::F32;
+  case Storage::BF16:
+    return Arith::BF16_EO32;
+  case Storage::Q4_0:
+  case Storage::Q4_1:
+  case Storage::Q8_0:
+    return Arith::Q8_G32;
+  }
+  llvm_unreachable("unknown storage");
+}
+
+struct LMSetArithPass : llmc::lm::impl::LMSetArithPassBase<LMSetArithPass> {
+  using LMSetArithPassBase::LMSetArithPassBase;
+
+  void runOnOperation() override {
+    if (compute != "default" && compute != "f32") {
+      getOperation().emitError() << "expected compute default or f32, got '" << compute << "'";
+      return signalPassFailure();
+    }
+    SymbolTable weights(getOperation());
+    getOperation().walk([&](Operation *op) {
+      if (auto linear = dyn_cast<LinearOp>(op))
+        decide(linear, weights);
+      else if (auto gated = dyn_cast<GatedLinearOp>(op))
+        decide(gated, weights);
+    });
+  }
+
+private:
+  template <typename Op> void decide(Op op, SymbolTable &weights) {
+    if (op.getArith())
+      return;
+    auto weight = weights.lookup<WeightOp>(op.getWeight());
+    Arith arith = compute == "f32" ? Arith::F32 : defaultArith(weight.getStorage());
+    op.setArith(arith);
+  }
+};
+
+} // namespace

@@ -26,7 +26,9 @@ def LM_Arith : LM_I32Enum<"Arith", "numerics contract of a matrix product", [
   //   c = fma(float(dot), d_w * d_a, c), and with minimums c = fma(m_w, s_a, c) after it
   // (q8_0: dot over the signed codes; q4_0: dot over q, then m_w = -8 * d_w).
   I32EnumAttrCase<"Q8_G32", 2, "q8_g32">]>;
-def LM_ArithAttr : EnumAttr<LM_Dialect, LM_Arith, "arith">;
+def LM_ArithAttr : EnumAttr<LM_Dialect, LM_Arith, "arith"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 /// Packed form of a weight; byte layouts in runtime/include/llmc/abi.h (same order as enum llmc_layout).
 def LM_Layout : LM_I32Enum<"Layout", "packed form of a weight", [
@@ -34,13 +36,17 @@ def LM_Layout : LM_I32Enum<"Layout", "packed form of a weight", [
   I32EnumAttrCase<"N16F16", 2, "n16_f16">, I32EnumAttrCase<"N16BF16", 3, "n16_bf16">,
   I32EnumAttrCase<"N16Q4_0", 4, "n16_q4_0">, I32EnumAttrCase<"N16Q4_1", 5, "n16_q4_1">,
   I32EnumAttrCase<"N16Q8_0", 6, "n16_q8_0">]>;
-def LM_LayoutAttr : EnumAttr<LM_Dialect, LM_Layout, "layout">;
+def LM_LayoutAttr : EnumAttr<LM_Dialect, LM_Layout, "layout"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 /// How an op writes its result: f32, bf16 (round to nearest even) or int8 codes with f32 (scale, scale * sum)
 /// per group of 32 (two results).
 def LM_Format : LM_I32Enum<"Format", "form of an activation", [
   I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"BF16", 1, "bf16">, I32EnumAttrCase<"Q8", 2, "q8">]>;
-def LM_FormatAttr : EnumAttr<LM_Dialect, LM_Format, "format">;
+def LM_FormatAttr : EnumAttr<LM_Dialect, LM_Format, "format"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 def LM_Activation : LM_I32Enum<"Activation", "gate activation", [
   I32EnumAttrCase<"SiLU", 0, "silu">]>;

@@ -1,0 +1,10 @@
+# check-llmc-lit: all *.mlir tests below this folder; also one entry in ctest.
+configure_file(lit.site.cfg.py.in lit.site.cfg.py @ONLY)
+find_program(LLMC_LIT lit HINTS ${LLVM_TOOLS_BINARY_DIR} REQUIRED)
+set(lit_command ${LLMC_LIT} -sv --order=lexical ${CMAKE_CURRENT_BINARY_DIR})
+set(lit_tools llmc-opt)
+if(TARGET llmc)
+  list(APPEND lit_tools llmc)
+endif()
+add_custom_target(check-llmc-lit COMMAND ${lit_command} DEPENDS ${lit_tools} USES_TERMINAL)
+add_test(NAME llmc-lit COMMAND ${lit_command})

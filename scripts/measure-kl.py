@@ -5,6 +5,7 @@ Needs the environment of scripts/reference-env.sh. Usage: measure-kl.py GGUF_OR_
 Each EXE is a compiled form of the model; prints per EXE mean, median, 99 % and largest KL(reference || EXE) in nats over
 all POSITIONS, the share of equal first tokens, the largest difference of a logit and the perplexities of both.
 """
+import json
 import math
 import os
 import subprocess
@@ -35,8 +36,10 @@ def perplexity(logprobs):
 print(f"reference: perplexity {perplexity(reference):.4f}")
 for exe in exes:
     with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "logits")
-        subprocess.run([exe, "logits", "--ids", ",".join(map(str, ids)), "--out", out], check=True)
+        source, out = os.path.join(folder, "ids.json"), os.path.join(folder, "logits")
+        with open(source, "w") as file:
+            json.dump(ids, file)
+        subprocess.run([exe, "logits", "--token-ids", source, "--output", out], check=True)
         ours = torch.from_numpy(numpy.fromfile(out, dtype="<f4").reshape(positions, -1))
     mine = torch.log_softmax(ours.double(), -1)
     kl = (reference.exp() * (reference - mine)).sum(-1)

@@ -22,20 +22,22 @@ def generate(exe, item, count, *flags):
     return answer["prompt_ids"], answer["ids"], answer["text"]
 
 
-def logits_bytes(exe, ids, *flags):
-    """f32 [len(ids), vocab], the logits after every token."""
+def logits_bytes(exe, ids, *flags, cache=False):
+    """f32 [len(ids), vocab], the logits after every token; with `cache` also the bytes of the KV blocks."""
     with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "logits")
-        common.must([exe, "logits", "--ids", ",".join(map(str, ids)), "--out", out, *flags])
+        source, out, kv = (os.path.join(folder, name) for name in ("ids.json", "logits", "kv"))
+        with open(source, "w") as file:
+            json.dump(ids, file)
+        common.must([exe, "logits", "--token-ids", source, "--output", out, *(["--kv", kv] if cache else []), *flags])
         with open(out, "rb") as file:
-            return file.read()
+            data = file.read()
+        if not cache:
+            return data
+        with open(kv, "rb") as file:
+            return data, file.read()
 
 
 def rows(data, count):
     values = array.array("f", data)
     width = len(values) // count
     return [values[i * width:(i + 1) * width] for i in range(count)]
-
-
-def info(exe):
-    return json.loads(common.must([exe, "info", "--json"]).out)

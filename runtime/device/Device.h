@@ -47,7 +47,8 @@ struct DeviceOptions {
 struct LaunchView {
   const llmc_launch_v1 &launch;
   const std::byte *arena;
-  uint32_t rows;       // tokens, logits rows, sequences or query tiles of this step
+  uint32_t rows;       // of the launch: tokens, logits rows, sequences or query tiles of this step
+  uint32_t tokens, logitsRows, sequences; // of this step, for values whose rows are of another kind
   const llmc_variant_v1 &variant;
   double seconds;      // time of this launch
 };

@@ -189,7 +189,7 @@ void CpuDevice::step(const llmc_step_v1 &s) {
   if (observer_) {
     LaunchHooks hooks;
     hooks.after = [&](const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows, double seconds) {
-      observer_({launch, arena_.data(), rows, variant, seconds});
+      observer_({launch, arena_.data(), rows, s.num_tokens, s.num_logits, s.num_seqs, variant, seconds});
     };
     executor_->run(*pool_, &hooks, s.stop_after_op);
   } else {

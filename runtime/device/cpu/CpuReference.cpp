@@ -73,7 +73,7 @@ void CpuDevice::reference(std::span<const int32_t> ids, float *logits) {
   hooks.before = [&](const llmc_launch_v1 &launch, void **args) { unpacked.provide(launch, args); };
   hooks.after = [&](const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t count, double seconds) {
     if (observer_)
-      observer_({launch, arena.data(), count, variant, seconds});
+      observer_({launch, arena.data(), count, buffers.tokens, buffers.logitsRows, 1, variant, seconds});
   };
 
   uint32_t head = 0;

@@ -1,0 +1,121 @@
+//===- Flags.cpp ----------------------------------------------------------===//
+#include "runtime/tool/Flags.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+namespace llmc {
+
+namespace {
+
+[[noreturn]] void wrong(const std::string &flag, const std::string &expected, const std::string &got) {
+  throw CLI::ValidationError(flag, "expected " + expected + ", got '" + got + "'");
+}
+
+bool parseCount(const std::string &text, uint64_t &value) {
+  const char *end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range && stop == end && text[0] != '-') {
+    value = UINT64_MAX; // more than any limit: clipped like any large number
+    return true;
+  }
+  return error == std::errc() && stop == end;
+}
+
+std::string name(const std::string &flag) { return flag.substr(flag.rfind(',') + 1); }
+
+} // namespace
+
+void addCount(CLI::App &app, const std::string &flag, uint64_t &value, const std::string &help, uint64_t least,
+              uint64_t most) {
+  app.add_option_function<std::string>(
+         flag,
+         [=, &value](const std::string &text) {
+           if (!parseCount(text, value) || value < least || value > most)
+             wrong(name(flag),
+                   "a whole number from " + std::to_string(least) +
+                       (most == UINT64_MAX ? " on" : " to " + std::to_string(most)),
+                   text);
+         },
+         help)
+      ->type_name("N");
+}
+
+void addInteger(CLI::App &app, const std::string &flag, int32_t &value, const std::string &help) {
+  app.add_option_function<std::string>(
+         flag,
+         [=, &value](const std::string &text) {
+           const char *end = text.data() + text.size();
+           auto [stop, error] = std::from_chars(text.data(), end, value);
+           if (error == std::errc::result_out_of_range && stop == end)
+             value = text[0] == '-' ? INT32_MIN : INT32_MAX;
+           else if (error != std::errc() || stop != end)
+             wrong(name(flag), "a whole number", text);
+         },
+         help)
+      ->type_name("N");
+}
+
+void addReal(CLI::App &app, const std::string &flag, float &value, const std::string &help, double least, double most) {
+  app.add_option_function<std::string>(
+         flag,
+         [=, &value](const std::string &text) {
+           char *stop = nullptr;
+           const double number = std::strtod(text.c_str(), &stop);
+           if (text.empty() || *stop || !(number >= least && number <= most)) { // NaN fails too
+             char range[64];
+             std::snprintf(range, sizeof range, "a number from %g to %g", least, most);
+             wrong(name(flag), range, text);
+           }
+           value = float(number);
+         },
+         help)
+      ->type_name("X");
+}
+
+void addSize(CLI::App &app, const std::string &flag, uint64_t &value, const std::string &help) {
+  app.add_option_function<std::string>(
+         flag,
+         [=, &value](const std::string &text) {
+           static const std::pair<const char *, uint64_t> units[] = {
+               {"", 1},           {"B", 1},          {"KiB", 1ull << 10}, {"MiB", 1ull << 20}, {"GiB", 1ull << 30},
+               {"KB", 1000},      {"MB", 1000000},   {"GB", 1000000000},  {"K", 1ull << 10},   {"M", 1ull << 20},
+               {"G", 1ull << 30}, {"TiB", 1ull << 40}};
+           char *stop = nullptr;
+           const double number = std::strtod(text.c_str(), &stop);
+           for (auto [unit, factor] : units)
+             if (stop != text.c_str() && std::string(stop) == unit && number > 0 && number * double(factor) < 0x1p62) {
+               value = uint64_t(number * double(factor));
+               return;
+             }
+           wrong(name(flag), "a size such as 512MiB or 2GB", text);
+         },
+         help)
+      ->type_name("SIZE");
+}
+
+void addLoadFlags(CLI::App &app, LoadFlags &flags) {
+  app.add_option("--package", flags.package, "load this package instead of the executable's own")->group("");
+  addCount(app, "--threads", flags.threads, "CPU threads (default: every CPU that this process may use)", 1, 1024);
+  app.add_option("--isa", flags.isa, "force an instruction set of the package: avx512vnni, avx2")->type_name("ISA");
+  app.add_flag("--mmap", flags.map, "serve from the file mapping; do not copy the weights into huge pages");
+  addSize(app, "--kv-memory", flags.kvBytes, "memory of the KV cache (default: what the context needs)");
+  addCount(app, "--context", flags.context, "longest context in tokens (default: what the request needs, at most the model's)",
+           1);
+}
+
+void addSampleFlags(CLI::App &app, SampleFlags &flags) {
+  llmc_sampler_v1 &s = flags.sampler;
+  addCount(app, "-n,--max-tokens", flags.maxTokens, "tokens to generate, at most (default 512; clipped to the context)");
+  addReal(app, "-t,--temperature", s.temperature, "0 (default): always the likeliest token", 0, 1e6);
+  addInteger(app, "--top-k", s.top_k, "choose among the K likeliest tokens (0 or less: all)");
+  addReal(app, "--top-p", s.top_p, "choose among the likeliest tokens of total probability P (0: the likeliest; 1: all)", 0, 1);
+  addReal(app, "--min-p", s.min_p, "leave out tokens less probable than P times the likeliest (0: none)", 0, 1);
+  addReal(app, "--repetition-penalty", s.repetition_penalty, "divide the logits of tokens seen before (1: off)", 1e-3, 1e3);
+  addReal(app, "--presence-penalty", s.presence_penalty, "subtract from the logits of tokens seen before (0: off)", -100, 100);
+  addReal(app, "--frequency-penalty", s.frequency_penalty, "subtract per occurrence (0: off)", -100, 100);
+  addCount(app, "--seed", s.seed, "of the random numbers (default 0); the same seed gives the same text");
+}
+
+} // namespace llmc

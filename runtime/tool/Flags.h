@@ -1,0 +1,41 @@
+//===- Flags.h - options that several subcommands share ---------*- C++ -*-===//
+#ifndef LLMC_RUNTIME_TOOL_FLAGS_H
+#define LLMC_RUNTIME_TOOL_FLAGS_H
+
+#include "runtime/engine/Engine.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+namespace llmc {
+
+/// How the model is loaded.
+struct LoadFlags {
+  std::string package; // empty: this executable
+  uint64_t threads = 0, kvBytes = 0, context = 0;
+  std::string isa;
+  bool map = false;
+};
+
+/// How tokens are chosen.
+struct SampleFlags {
+  llmc_sampler_v1 sampler = defaultSampler();
+  uint64_t maxTokens = 512;
+};
+
+// Numbers are read strictly ("5x", "1.5", "-1" or "nan" where a count is wanted is a usage error that
+// names the flag); CLI11's own conversions let some of these pass.
+void addCount(CLI::App &app, const std::string &flag, uint64_t &value, const std::string &help, uint64_t least = 0,
+              uint64_t most = UINT64_MAX);
+void addInteger(CLI::App &app, const std::string &flag, int32_t &value, const std::string &help);
+void addReal(CLI::App &app, const std::string &flag, float &value, const std::string &help, double least, double most);
+/// Bytes: "300000000", "512MiB", "2GB".
+void addSize(CLI::App &app, const std::string &flag, uint64_t &value, const std::string &help);
+
+void addLoadFlags(CLI::App &app, LoadFlags &flags);
+void addSampleFlags(CLI::App &app, SampleFlags &flags);
+
+} // namespace llmc
+
+#endif // LLMC_RUNTIME_TOOL_FLAGS_H

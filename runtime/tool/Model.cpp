@@ -1,0 +1,65 @@
+//===- Model.cpp ----------------------------------------------------------===//
+#include "runtime/tool/Model.h"
+#include "llmc/Support/Error.h"
+
+namespace llmc {
+
+Model::Model(const LoadFlags &flags, const std::string &name)
+    : flags_(flags), package_(flags.package.empty() ? PackageReader::self(name) : PackageReader(flags.package)) {}
+
+const Manifest &Model::manifest() {
+  if (!manifest_)
+    manifest_ = package_.manifest();
+  return *manifest_;
+}
+
+const Tokenizer &Model::tokenizer() {
+  if (!tokenizer_) {
+    const auto start = std::chrono::steady_clock::now();
+    const std::string_view bytes = package_.section("tokenizer");
+    tokenizerBytes_ = bytes.size();
+    tokenizer_ = Tokenizer::create(TokenizerData::deserialize(bytes));
+    tokenizerSeconds += secondsSince(start);
+  }
+  return *tokenizer_;
+}
+
+std::string Model::templateSource() const {
+  return package_.find("template") ? std::string(package_.section("template")) : std::string();
+}
+
+std::vector<int32_t> Model::encode(const std::string &text, bool raw) {
+  // A rendered template writes its own special tokens, the beginning of the sequence included.
+  return tokenizer().encode(text, !raw, raw && tokenizer().addsBos());
+}
+
+std::unique_ptr<Device> Model::makeDevice(uint64_t tokens, bool check) {
+  const auto start = std::chrono::steady_clock::now();
+  DevicePayload payload;
+  for (const llmc_package_section &section : package_.sections())
+    if (std::string_view(section.name).starts_with("module."))
+      payload.modules.push_back({section.name + 7, package_.section(section.name)});
+  const llmc_package_section &weights = package_.weights();
+  payload.weightsFd = package_.fd();
+  payload.weightsOffset = weights.offset;
+  payload.weightsBytes = weights.size;
+  payload.path = package_.path();
+  DeviceOptions options;
+  options.threads = unsigned(flags_.threads);
+  options.isa = flags_.isa;
+  options.mapWeights = flags_.map;
+  options.kvBytes = flags_.kvBytes;
+  options.checkMemory = check;
+  options.kvTokens = flags_.context ? flags_.context : tokens;
+  std::unique_ptr<Device> device = makeCpuDevice(payload, options);
+  deviceSeconds += secondsSince(start);
+  return device;
+}
+
+void Model::addTo(Ledger &ledger) const {
+  // Measured on SmolLM2: spellings, ranks and hash tables take some five times the section's bytes.
+  if (tokenizer_)
+    ledger.add("tokenizer", 5 * tokenizerBytes_);
+}
+
+} // namespace llmc

@@ -1,0 +1,52 @@
+//===- Model.h - a package, its parts loaded when wanted --------*- C++ -*-===//
+#ifndef LLMC_RUNTIME_TOOL_MODEL_H
+#define LLMC_RUNTIME_TOOL_MODEL_H
+
+#include "runtime/device/Device.h"
+#include "runtime/package/PackageReader.h"
+#include "runtime/tokenizer/Tokenizer.h"
+#include "runtime/tool/Flags.h"
+
+#include <chrono>
+#include <optional>
+
+namespace llmc {
+
+inline double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+class Model {
+public:
+  /// Opens the package. `name` is how messages call the executable.
+  Model(const LoadFlags &flags, const std::string &name);
+
+  const PackageReader &package() const { return package_; }
+  const Manifest &manifest();
+  const Tokenizer &tokenizer();
+  /// Jinja source; empty if the package has none.
+  std::string templateSource() const;
+  /// The prompt of a conversation (JSON list of {"role", "content"}), with the opening of the answer.
+  std::string renderChat(const std::string &messagesJson);
+  /// Ids of a prompt: `raw` text gets a beginning-of-sequence token where the model has one.
+  std::vector<int32_t> encode(const std::string &text, bool raw);
+
+  /// The device with a KV pool for `tokens` (or for --context or --kv-memory where given).
+  /// `check`: refuse what the machine's memory cannot hold.
+  std::unique_ptr<Device> makeDevice(uint64_t tokens, bool check = true);
+  /// What the loaded parts take beside the device.
+  void addTo(Ledger &ledger) const;
+
+  double tokenizerSeconds = 0, templateSeconds = 0, deviceSeconds = 0;
+
+private:
+  LoadFlags flags_;
+  PackageReader package_;
+  std::optional<Manifest> manifest_;
+  std::optional<Tokenizer> tokenizer_;
+  uint64_t tokenizerBytes_ = 0;
+};
+
+} // namespace llmc
+
+#endif // LLMC_RUNTIME_TOOL_MODEL_H

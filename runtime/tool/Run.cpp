@@ -1,0 +1,194 @@
+//===- Run.cpp - answers one prompt ---------------------------------------===//
+#include "llmc/Support/Error.h"
+#include "llmc/Support/File.h"
+#include "runtime/device/cpu/Memory.h"
+#include "runtime/engine/Engine.h"
+#include "runtime/tokenizer/Utf8Stream.h"
+#include "runtime/tool/Commands.h"
+#include "runtime/tool/Model.h"
+
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace llmc {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct RunFlags {
+  LoadFlags load;
+  SampleFlags sample;
+  std::string prompt, system, messages;
+  bool raw = false, ids = false, stats = false, hasSystem = false;
+  int32_t stopAfterOp = -1;
+};
+
+struct Times {
+  double prompt = 0, firstToken = 0, generation = 0; // seconds; firstToken counts from exec
+};
+
+std::string readStandardInput() { return {std::istreambuf_iterator<char>(std::cin), {}}; }
+
+/// Seconds since exec, from /proc/self/stat's start time (clock ticks) as a floor for what ran before main.
+double secondsSinceExec() {
+  std::ifstream stat("/proc/self/stat"), uptime("/proc/uptime");
+  std::string text((std::istreambuf_iterator<char>(stat)), {});
+  double now = 0;
+  uptime >> now;
+  const size_t close = text.rfind(')');
+  if (close == std::string::npos)
+    return 0;
+  std::istringstream rest(text.substr(close + 2));
+  std::string field;
+  for (int i = 3; i <= 22 && rest >> field; ++i)
+    ;
+  return now - std::strtod(field.c_str(), nullptr) / double(sysconf(_SC_CLK_TCK));
+}
+
+uint64_t anonymousBytes() {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  std::string line;
+  while (std::getline(rollup, line))
+    if (line.rfind("Anonymous:", 0) == 0)
+      return std::strtoull(line.c_str() + 10, nullptr, 10) * 1024;
+  return 0;
+}
+
+std::string promptText(Model &model, const RunFlags &flags) {
+  std::string prompt = flags.prompt == "-" ? readStandardInput() : flags.prompt;
+  if (flags.raw)
+    return prompt;
+  if (!flags.messages.empty())
+    return model.renderChat(readTextFile(flags.messages));
+  Json messages = Json::array();
+  if (flags.hasSystem)
+    messages.push_back({{"role", "system"}, {"content", flags.system}});
+  messages.push_back({{"role", "user"}, {"content", prompt}});
+  try {
+    return model.renderChat(messages.dump());
+  } catch (const nlohmann::json::exception &) {
+    throw Error("prompt: expected UTF-8 text");
+  }
+}
+
+void printStats(Model &model, Device &device, const Sequence &s, const Times &t) {
+  device.finishBackground();
+  Ledger ledger = device.ledger();
+  model.addTo(ledger);
+  const double perToken = s.generated() > 1 ? t.generation / double(s.generated() - 1) : 0;
+  std::fprintf(stderr,
+               "\ntokenizer %.1f ms, template %.1f ms, load %.1f ms, prefill %zu tokens %.1f ms (%.0f tokens/s)\n"
+               "first token %.1f ms after start, then %zu tokens of %.2f ms (%.1f tokens/s), %u threads, %s\n",
+               model.tokenizerSeconds * 1e3, model.templateSeconds * 1e3, model.deviceSeconds * 1e3,
+               s.request.prompt.size(), t.prompt * 1e3, double(s.request.prompt.size()) / t.prompt, t.firstToken * 1e3,
+               size_t(s.generated() ? s.generated() - 1 : 0), perToken * 1e3, perToken > 0 ? 1 / perToken : 0,
+               device.threads(), device.module().isa);
+  for (const LedgerItem &item : ledger.items)
+    std::fprintf(stderr, "%-28s %14llu bytes%s\n", item.name.c_str(), static_cast<unsigned long long>(item.bytes),
+                 item.anonymous ? "" : " (page cache)");
+  std::fprintf(stderr, "%-28s %14llu bytes, process %llu\n", "anonymous memory",
+               static_cast<unsigned long long>(ledger.anonymousBytes()),
+               static_cast<unsigned long long>(anonymousBytes()));
+}
+
+void printIds(const Sequence &s, const std::string &text) {
+  Json j;
+  j["prompt_ids"] = s.request.prompt;
+  std::vector<int32_t> ids(s.output().begin(), s.output().end());
+  if (s.stopId >= 0) // as sampled: the id that ended the answer included
+    ids.push_back(s.stopId);
+  j["ids"] = ids;
+  j["finish"] = toString(s.finish);
+  j["text"] = text;
+  std::printf("%s\n", j.dump().c_str());
+}
+
+int run(const RunFlags &flags, const std::string &name) {
+  Model model(flags.load, name);
+  Request request;
+  request.prompt = model.encode(promptText(model, flags), flags.raw);
+  request.maxTokens = flags.sample.maxTokens;
+  request.sampler = flags.sample.sampler;
+  request.stopIds = model.tokenizer().eosIds();
+  request.stopAfterOp = flags.stopAfterOp;
+
+  const uint64_t wanted = flags.sample.maxTokens > UINT32_MAX ? UINT32_MAX : flags.sample.maxTokens;
+  const uint64_t limit = model.manifest().model.maxContext;
+  std::unique_ptr<Device> device = model.makeDevice(std::min<uint64_t>(limit, request.prompt.size() + wanted));
+  Engine engine(*device, 0, flags.load.context);
+
+  Times times;
+  Utf8Stream stream;
+  std::string text;
+  auto emit = [&](const std::string &piece) {
+    text += piece;
+    if (!flags.ids) {
+      std::fwrite(piece.data(), 1, piece.size(), stdout);
+      std::fflush(stdout);
+    }
+  };
+  const auto start = std::chrono::steady_clock::now();
+  auto first = start;
+  bool started = false;
+  request.onToken = [&](int32_t id) {
+    if (!started) {
+      started = true;
+      first = std::chrono::steady_clock::now();
+      times.prompt = secondsSince(start);
+      times.firstToken = secondsSinceExec();
+      device->startBackground();
+    }
+    if (!model.tokenizer().isSpecial(id))
+      emit(stream.feed(model.tokenizer().tokenBytes(id)));
+    return true;
+  };
+  std::shared_ptr<Sequence> sequence = engine.generate(request);
+  if (started)
+    times.generation = secondsSince(first);
+  emit(stream.flush());
+  if (flags.ids)
+    printIds(*sequence, text);
+  else if (!text.empty() && text.back() != '\n')
+    std::putchar('\n');
+  std::fflush(stdout);
+  if (flags.stats)
+    printStats(model, *device, *sequence, times);
+  if (sequence->finish == Finish::Error)
+    throw Error(sequence->error);
+  if (sequence->finish == Finish::CacheFull)
+    throw Error("the KV cache is full after " + std::to_string(sequence->ids.size()) + " tokens; see --kv-memory and --context");
+  return 0;
+}
+
+} // namespace
+
+Command addRun(CLI::App &app, const std::string &name) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App *sub = app.add_subcommand("run", "answer a prompt");
+  sub->add_option("PROMPT", flags->prompt, "the user's message; - reads it from standard input");
+  sub->add_option("--system", flags->system, "system message (empty text is a message, too)")
+      ->each([flags](const std::string &) { flags->hasSystem = true; })
+      ->allow_extra_args(false);
+  sub->add_option("--messages", flags->messages, "JSON file with the whole conversation: [{\"role\": ..., \"content\": ...}, ...]");
+  sub->add_flag("--raw", flags->raw, "continue PROMPT as it is, without the chat template");
+  addSampleFlags(*sub, flags->sample);
+  addLoadFlags(*sub, flags->load);
+  sub->add_flag("--stats", flags->stats, "print times and memory on standard error");
+  sub->add_flag("--ids", flags->ids, "print {\"prompt_ids\", \"ids\", \"finish\", \"text\"} as JSON");
+  addInteger(*sub, "--stop-after-op", flags->stopAfterOp, "end every step behind this op (see info --json); for bisection");
+  sub->footer("Examples:\n  " + name + " run \"What is a compiler?\"\n  " + name +
+              " run -t 0.8 --top-p 0.95 --seed 7 \"Write a haiku\"\n  echo \"Once upon a time\" | " + name +
+              " run --raw -n 64 -");
+  return {sub, [flags, name, sub] {
+            if (flags->prompt.empty() && flags->messages.empty() && !sub->count("PROMPT"))
+              throw CLI::RequiredError("PROMPT");
+            return run(*flags, name);
+          }};
+}
+
+} // namespace llmc

@@ -9,7 +9,7 @@ step 1/5 "Debian packages"
 scripts/install-deps.sh
 
 step 2/5 "building llmc (some minutes the first time)"
-scripts/build.sh llmc
+scripts/build.sh llmc llmc-runtime-stub
 
 step 3/5 "the model: SmolLM2-135M-Instruct"
 model=$(scripts/fetch-smollm2.sh)

@@ -13,7 +13,7 @@ build=${BUILD_DIR:-build}
 model=${1:-$(scripts/fetch-smollm2.sh)}
 
 if [ -z "${EXE:-}" ]; then
-  scripts/build.sh llmc >&2
+  scripts/build.sh llmc llmc-runtime-stub >&2
   EXE=$PWD/$build/bench-smollm2
   "$(scripts/find-llmc.sh)" compile "$model" -o "$EXE" >&2
 fi

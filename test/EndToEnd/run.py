@@ -2,7 +2,7 @@
 """End-to-end tests: llmc compiles real and tiny models, the executables are held against stored goldens.
 
   run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
-Prints one line a check; exit 1 if one failed. Groups: compile, greedy, kl, contract, answers, verify, hf, tiny, bad, faults.
+Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, verify, hf, tiny, bad, faults.
 Standard library only, but for group hf (numpy).
 """
 import argparse
@@ -16,6 +16,7 @@ import bad_input
 import common
 import context
 import hf
+import levels
 import smollm2
 import tiny
 import verify
@@ -29,6 +30,7 @@ def run_bad_input(checks, ctx):
 
 GROUPS = {
     "compile": [("compiling SmolLM2", smollm2.compiling)],
+    "levels": [("the package", levels.package), ("words", levels.words), ("IR of the levels", levels.emitted)],
     "answers": [("answers", smollm2.answers), ("memory", smollm2.memory)],
     "greedy": [("greedy text, f32", lambda c, x: smollm2.greedy(c, x, x.exact(), "f32", "smollm2-greedy.json", 10)),
                ("greedy text, default", lambda c, x: smollm2.greedy(c, x, x.default(), "default", "smollm2-greedy.json", 8))],

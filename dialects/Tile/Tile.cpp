@@ -1,0 +1,252 @@
+//===- Tile.cpp - the tile dialect ----------------------------------------===//
+
+#include "dialects/Tile/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace llmc::tile;
+
+#include "dialects/Tile/TileDialect.cpp.inc"
+#include "dialects/Tile/TileEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Tile/TileAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Tile/TileTypes.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/Tile/TileOps.cpp.inc"
+
+void TileDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Tile/TileAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/Tile/TileTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Tile/TileOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Formats
+//===----------------------------------------------------------------------===//
+
+int64_t llmc::tile::recordK(Format format) {
+  switch (format) {
+  case Format::F32:
+  case Format::F16:
+    return 1;
+  case Format::BF16Pairs:
+    return 2;
+  case Format::Q4_1:
+    return 32;
+  case Format::Q4_0:
+  case Format::Q8_0:
+    return 64;
+  }
+  llvm_unreachable("unknown format");
+}
+
+int64_t llmc::tile::recordBytes(Format format) {
+  switch (format) {
+  case Format::F32:
+  case Format::BF16Pairs:
+    return 64;
+  case Format::F16:
+    return 32;
+  case Format::Q4_1:
+    return 320;
+  case Format::Q4_0:
+    return 576;
+  case Format::Q8_0:
+    return 1088;
+  }
+  llvm_unreachable("unknown format");
+}
+
+bool llmc::tile::isQuantized(Format format) {
+  return format == Format::Q4_0 || format == Format::Q4_1 || format == Format::Q8_0;
+}
+
+LogicalResult PackedType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t k, int64_t n, Format format) {
+  if (k <= 0 || n <= 0 || n % 16)
+    return emitError() << "expected positive k and a multiple of 16 columns, got " << k << " x " << n;
+  if (format == Format::BF16Pairs && k % 2)
+    return emitError() << "expected an even k for bf16_pairs, got " << k;
+  if (isQuantized(format) && (n != 16 || k % 32 || k > recordK(format)))
+    return emitError() << "expected whole groups of one record of " << recordK(format) << " x 16 for "
+                       << stringifyFormat(format) << ", got " << k << " x " << n;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(), result.attributes) ||
+      parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren, /*allowType=*/true) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  Region *body = result.addRegion();
+  if (parser.parseRegion(*body, arguments))
+    return failure();
+  ensureTerminator(*body, parser.getBuilder(), result.location);
+  return success();
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  printer.printSymbolName(getSymName());
+  printer << '(';
+  llvm::interleaveComma(getBody().getArguments(), printer,
+                        [&](BlockArgument argument) { printer.printRegionArgument(argument); });
+  printer << ')';
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {SymbolTable::getSymbolAttrName()});
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult KernelOp::verify() {
+  SmallVector<Type> argumentTypes(getBody().getArgumentTypes());
+  ArrayRef<Type> types = argumentTypes;
+  if (types.size() < 2 || !types.back().isIndex() || !types.drop_back().back().isIndex())
+    return emitOpError("expected the last two arguments to be the row count and the unit, of type index");
+  for (Type type : types.drop_back(2)) {
+    auto memref = dyn_cast<MemRefType>(type);
+    if (!memref)
+      return emitOpError("expected memref arguments before the row count, got ") << type;
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (failed(memref.getStridesAndOffset(strides, offset)) || offset != 0 ||
+        llvm::any_of(strides, [](int64_t stride) { return ShapedType::isDynamic(stride); }))
+      return emitOpError("expected static strides and offset 0, got ") << type;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyAccess(Operation *op, MemRefType memref, Type value, size_t indices) {
+  if (static_cast<int64_t>(indices) != memref.getRank())
+    return op->emitOpError("expected ") << memref.getRank() << " indices, got " << indices;
+  auto vector = dyn_cast<VectorType>(value);
+  if (!vector) {
+    if (value != memref.getElementType())
+      return op->emitOpError("expected element type ") << memref.getElementType() << ", got " << value;
+    return success();
+  }
+  if (vector.getElementType() != memref.getElementType())
+    return op->emitOpError("expected element type ") << memref.getElementType() << ", got " << vector.getElementType();
+  if (vector.getRank() > memref.getRank())
+    return op->emitOpError("expected a vector of rank at most ") << memref.getRank() << ", got " << vector.getRank();
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyAccess(*this, cast<MemRefType>(getMemref().getType()), getResult().getType(), getIndices().size());
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyAccess(*this, cast<MemRefType>(getMemref().getType()), getValue().getType(), getIndices().size());
+}
+
+LogicalResult LoadPackedOp::verify() {
+  auto memref = cast<MemRefType>(getMemref().getType());
+  if (static_cast<int64_t>(getIndices().size()) != memref.getRank())
+    return emitOpError("expected ") << memref.getRank() << " indices, got " << getIndices().size();
+  return success();
+}
+
+LogicalResult StoreSliceOp::verify() {
+  auto packed = dyn_cast<PackedType>(getPacked());
+  if (!packed)
+    return emitOpError("expected a packed operand type, got ") << getPacked();
+  if (packed.getFormat() != Format::F32 && packed.getFormat() != Format::BF16Pairs)
+    return emitOpError("expected format f32 or bf16_pairs, got ") << stringifyFormat(packed.getFormat());
+  int64_t size = getAxis() == Axis::K ? packed.getK() : packed.getN();
+  auto vector = cast<VectorType>(getValue().getType());
+  int64_t first = getFirst();
+  if (vector.getRank() != 1 || first < 0 || first + vector.getDimSize(0) > size)
+    return emitOpError("expected at most ") << size << " elements along " << stringifyAxis(getAxis()) << " from " << first
+                                            << ", got " << vector;
+  if (static_cast<int64_t>(getIndices().size()) != cast<MemRefType>(getMemref().getType()).getRank())
+    return emitOpError("expected one index per dimension of the memref");
+  return success();
+}
+
+LogicalResult UnpackRowOp::verify() {
+  auto packed = cast<PackedType>(getSource().getType());
+  auto vector = cast<VectorType>(getResult().getType());
+  if (vector.getRank() != 1 || getFirst() < 0 || static_cast<int64_t>(getFirst()) + vector.getDimSize(0) > packed.getK())
+    return emitOpError("expected at most k = ") << packed.getK() << " elements from " << getFirst() << ", got " << vector;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Products and reductions
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyProduct(Operation *op, VectorType a, PackedType b, VectorType acc) {
+  if (a.getDimSize(1) != b.getK())
+    return op->emitOpError("expected k = ") << b.getK() << " columns of the left operand, got " << a.getDimSize(1);
+  if (acc.getRank() != 2 || acc.getDimSize(0) != a.getDimSize(0) || acc.getDimSize(1) != b.getN())
+    return op->emitOpError("expected an accumulator of ") << a.getDimSize(0) << "x" << b.getN() << ", got " << acc;
+  return success();
+}
+
+LogicalResult DotOp::verify() {
+  auto a = cast<VectorType>(getA().getType());
+  auto b = cast<PackedType>(getB().getType());
+  if (getArith() == DotArith::BF16_EO32 && (!a.getElementType().isBF16() || b.getFormat() != Format::BF16Pairs || b.getK() % 32))
+    return emitOpError("expected bf16 operands in pairs and k a multiple of 32 for bf16_eo32, got ") << a << " and " << b;
+  if (getArith() == DotArith::F32 && !a.getElementType().isF32())
+    return emitOpError("expected an f32 left operand for arithmetic f32, got ") << a;
+  return verifyProduct(*this, a, b, cast<VectorType>(getAcc().getType()));
+}
+
+LogicalResult ScaledDotOp::verify() {
+  auto codes = cast<VectorType>(getCodes().getType());
+  auto scales = cast<VectorType>(getScales().getType());
+  auto b = cast<PackedType>(getB().getType());
+  if (!isQuantized(b.getFormat()))
+    return emitOpError("expected a quantised right operand, got ") << b;
+  if (scales.getDimSize(0) != codes.getDimSize(0) || scales.getDimSize(1) * 32 != b.getK() || scales.getDimSize(2) != 2)
+    return emitOpError("expected scales of ") << codes.getDimSize(0) << "x" << b.getK() / 32 << "x2, got " << scales;
+  return verifyProduct(*this, codes, b, cast<VectorType>(getAcc().getType()));
+}
+
+LogicalResult ReduceOp::verify() {
+  auto source = cast<VectorType>(getSource().getType());
+  int64_t columns = source.getShape().back();
+  if (columns < 8 || (columns & (columns - 1)))
+    return emitOpError("expected 8 times a power of two columns, got ") << columns;
+  Type expected = source.getElementType();
+  if (source.getRank() == 2)
+    expected = VectorType::get({source.getDimSize(0)}, expected);
+  else if (source.getRank() != 1)
+    return emitOpError("expected a vector of rank 1 or 2, got ") << source;
+  if (getResult().getType() != expected)
+    return emitOpError("expected result type ") << expected << ", got " << getResult().getType();
+  return success();
+}
+
+LogicalResult ExpandOp::verify() {
+  auto source = cast<VectorType>(getSource().getType());
+  auto result = cast<VectorType>(getResult().getType());
+  if (result.getDimSize(0) != source.getDimSize(0) || result.getElementType() != source.getElementType())
+    return emitOpError("expected ") << source.getDimSize(0) << " rows of " << source.getElementType() << ", got " << result;
+  return success();
+}

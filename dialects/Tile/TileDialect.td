@@ -1,0 +1,63 @@
+//===- TileDialect.td - blocks of kernels -------------------*- tablegen -*-===//
+#ifndef LLMC_TILE_DIALECT
+#define LLMC_TILE_DIALECT
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::llmc::tile";
+  let summary = "how one block of a kernel is computed, on any target";
+  let description = [{
+    Tile values are builtin vectors of any size (`vector<12x64xf32>`): virtual vectors that a target lowering breaks
+    into its registers; elementwise work is `arith` and `math` on them, control flow is `scf`. The dialect adds what
+    those lack: memory by block, packed right operands, dot products with a numerics contract, row reductions.
+    No op is named after an algorithm and the neutral level knows neither memory levels nor asynchrony.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class Tile_I32Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::llmc::tile";
+  let genSpecializedAttr = 0;
+}
+
+/// Memory form of a right operand B[k, n] (docs/packing.md). 16-bit and 32-bit forms are dense; q* are one
+/// record of a panel of n = 16 with its scales.
+def Tile_Format : Tile_I32Enum<"Format", "memory form of a packed right operand", [
+  I32EnumAttrCase<"F32", 0, "f32">,              // [k][n]
+  I32EnumAttrCase<"F16", 1, "f16">,              // [k][n]
+  I32EnumAttrCase<"BF16Pairs", 2, "bf16_pairs">, // [k / 2][n][2]
+  I32EnumAttrCase<"Q4_0", 3, "q4_0">, I32EnumAttrCase<"Q4_1", 4, "q4_1">, I32EnumAttrCase<"Q8_0", 5, "q8_0">]>;
+
+def Tile_Arith : Tile_I32Enum<"DotArith", "rounding and order of a dot product", [
+  I32EnumAttrCase<"F32", 0, "f32">,             // one f32 FMA chain per result over ascending k
+  I32EnumAttrCase<"BF16_EO32", 1, "bf16_eo32">  // per 32 k: even-k and odd-k FMA chains from 0, then c + (even + odd)
+]>;
+def Tile_ArithAttr : EnumAttr<Tile_Dialect, Tile_Arith, "arith">;
+
+def Tile_Reduction : Tile_I32Enum<"Reduction", "row reduction", [
+  I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]>;
+def Tile_ReductionAttr : EnumAttr<Tile_Dialect, Tile_Reduction, "reduction">;
+
+def Tile_Axis : Tile_I32Enum<"Axis", "axis of a packed operand", [
+  I32EnumAttrCase<"K", 0, "k">, I32EnumAttrCase<"N", 1, "n">]>;
+def Tile_AxisAttr : EnumAttr<Tile_Dialect, Tile_Axis, "axis">;
+
+def Tile_PackedType : TypeDef<Tile_Dialect, "Packed"> {
+  let mnemonic = "packed";
+  let summary = "a right operand B[k, n] in packed form, with its scales";
+  let description = [{
+    Stands for immutable data in memory; a target decides when it is loaded and unpacked.
+    Example: `!tile.packed<32 x 16, q4_1>`
+  }];
+  let parameters = (ins "int64_t":$k, "int64_t":$n, EnumParameter<Tile_Format>:$format);
+  let assemblyFormat = "`<` $k `x` $n `,` $format `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // LLMC_TILE_DIALECT

@@ -1,0 +1,195 @@
+//===- Attention.cpp - lm.attention to tile -------------------------------===//
+//
+// Exact attention with online softmax (Milakov, Gimelshein 2018; Dao 2023, alg. 1):
+// a unit is one query tile of one KV head. Its rows are the tile's tokens times the
+// query heads that share the KV head, so that a block of the cache is read once for
+// all of them. The loop over KV blocks carries the running maximum m, the running
+// sum l and the accumulator; blocks are at absolute positions and in ascending order
+// whatever the tile or the chunk, and a row's masked columns contribute exact zeros:
+// that makes the result a function of the token alone (D1).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+#include "Schedule.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace llmc;
+
+namespace {
+
+struct AttentionShape {
+  int64_t heads, group, headDim; // query heads, query heads per KV head, columns of K
+  double scale;
+  int64_t window;
+  lm::Format format;
+  KVGeometry kv;
+  /// Buffers: query, cache, block table, query tiles, results.
+  enum { kQuery = 0, kCache = 1, kTable = 2, kTiles = 3, kResult = 4 };
+};
+
+/// The fields of this unit's llmc_query_tile.
+struct QueryTile {
+  Value first, count, position, table;
+};
+
+} // namespace
+
+static QueryTile loadTile(KernelBuilder &k, Value number) {
+  auto field = [&](int64_t i) {
+    return k.toIndex(k.load(k.b.getI32Type(), k.buffer(AttentionShape::kTiles), {number, k.index(i)}));
+  };
+  return {field(0), field(1), field(2), field(3)};
+}
+
+/// Columns `block * 16 + c` that row `positions[r]` may see.
+static Value visible(KernelBuilder &k, const AttentionShape &s, Value positions, Value block, int64_t rows) {
+  SmallVector<int32_t> iota(16);
+  std::iota(iota.begin(), iota.end(), 0);
+  Value columns = k.spread(k.add(k.ints({16}, iota), k.spread(k.toI32(k.mulIndex(block, 16)), {16})), {rows, 16});
+  Value row = k.expand(positions, 16);
+  Value seen = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sle, columns, row);
+  if (s.window > 0) {
+    Value window = arith::ConstantOp::create(
+        k.b, k.loc, DenseElementsAttr::get(k.vecOf({rows, 16}, k.b.getI32Type()), static_cast<int32_t>(s.window)));
+    Value oldest = arith::SubIOp::create(k.b, k.loc, row, window);
+    Value recent = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sgt, columns, oldest);
+    seen = arith::AndIOp::create(k.b, k.loc, seen, recent);
+  }
+  return seen;
+}
+
+/// out[rows, vDim] of one query tile and KV head.
+static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, int64_t tokens) {
+  int64_t rows = tokens * s.group, vDim = s.kv.vDim;
+  Value query = k.load(k.vec({tokens, s.group, s.headDim}), k.buffer(s.kQuery), {t.first, k.mulIndex(head, s.group), k.index(0)});
+  query = k.reshape(query, {rows, s.headDim});
+  Value keys = tile::ViewOp::create(k.b, k.loc, s.kv.keysType, k.buffer(s.kCache), 0);
+  Value values = tile::ViewOp::create(k.b, k.loc, s.kv.valuesType, k.buffer(s.kCache), s.kv.valuesOffset);
+
+  SmallVector<int32_t> offsets;
+  for (int64_t row = 0; row < rows; ++row)
+    offsets.push_back(row / s.group);
+  Value positions = k.add(k.ints({rows}, offsets), k.spread(k.toI32(t.position), {rows}));
+
+  // Scores in units of log2: softmax becomes exp2.
+  double log2Scale = s.scale / std::log(2.0);
+  Value none = k.splat({rows, 16}, -std::numeric_limits<double>::infinity());
+  Value last = k.addIndex(t.position, t.count); // positions below this are seen by some row
+  Value end = k.divIndex(k.addIndex(last, 15), 16);
+  Value begin = k.index(0);
+  if (s.window > 0) { // first block that the first row sees: max(0, position - window + 1) / 16
+    Value oldest = arith::SubIOp::create(k.b, k.loc, t.position, k.index(s.window - 1));
+    begin = k.divIndex(arith::MaxSIOp::create(k.b, k.loc, oldest, k.index(0)), 16);
+  }
+  // m starts finite, so that exp2(m - m') is 0 and never NaN.
+  Value m0 = k.splat({rows}, -1e30), l0 = k.splat({rows}, 0.0), acc0 = k.splat({rows, vDim}, 0.0);
+  auto state = k.loop(begin, end, 1, {m0, l0, acc0}, [&](Value block, ValueRange carried) -> KernelBuilder::Values {
+    Value m = carried[0], l = carried[1], acc = carried[2];
+    Value page = k.toIndex(k.load(k.b.getI32Type(), k.buffer(s.kTable), {k.addIndex(t.table, block)}));
+    Value keyBlock = k.loadPacked(s.kv.keys, keys, {page, head, k.index(0)});
+    Value valueBlock = k.loadPacked(s.kv.values, values, {page, head, k.index(0)});
+    Value zero = k.splat({rows, 16}, 0.0);
+    Value scores = tile::DotOp::create(k.b, k.loc, zero.getType(), query, keyBlock, zero, tile::DotArith::F32);
+    scores = k.mul(scores, k.splat({rows, 16}, log2Scale));
+    scores = k.select(visible(k, s, positions, block, rows), scores, none);
+    Value newM = k.max(m, k.reduce(tile::Reduction::Max, scores));
+    Value p = math::Exp2Op::create(k.b, k.loc, k.sub(scores, k.expand(newM, 16)));
+    Value alpha = math::Exp2Op::create(k.b, k.loc, k.sub(m, newM));
+    Value newL = k.fma(l, alpha, k.reduce(tile::Reduction::Add, p));
+    Value scaled = k.mul(acc, k.expand(alpha, vDim));
+    Value newAcc = tile::DotOp::create(k.b, k.loc, scaled.getType(), p, valueBlock, scaled, tile::DotArith::F32);
+    return {newM, newL, newAcc};
+  });
+  return k.mul(state[2], k.expand(k.div(k.splat({rows}, 1.0), state[1]), vDim));
+}
+
+/// Writes out as columns of the group's heads in the op's format.
+static void writeResult(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value out, int64_t tokens) {
+  int64_t width = s.group * s.kv.vDim;
+  Value limit = k.addIndex(t.first, t.count);
+  Value column = k.mulIndex(head, width);
+  out = k.reshape(out, {tokens, width});
+  switch (s.format) {
+  case lm::Format::F32:
+    k.store(out, k.buffer(s.kResult), {t.first, column}, limit);
+    return;
+  case lm::Format::BF16:
+    k.store(arith::TruncFOp::create(k.b, k.loc, k.vecOf({tokens, width}, k.b.getBF16Type()), out), k.buffer(s.kResult),
+            {t.first, column}, limit);
+    return;
+  case lm::Format::Q8: {
+    int64_t groups = width / 32;
+    Quantized q = quantize(k, k.reshape(out, {tokens * groups, 32}));
+    k.store(k.reshape(q.codes, {tokens, width}), k.buffer(s.kResult), {t.first, column}, limit);
+    Value group = k.mulIndex(head, groups);
+    k.store(k.reshape(q.scale, {tokens, groups, 1}), k.buffer(s.kResult + 1), {t.first, group, k.index(0)}, limit);
+    k.store(k.reshape(q.scaledSum, {tokens, groups, 1}), k.buffer(s.kResult + 1), {t.first, group, k.index(1)}, limit);
+    return;
+  }
+  }
+}
+
+namespace {
+
+struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lm::AttentionOp op, PatternRewriter &rewriter) const override {
+    KVGeometry kv = kvGeometry(op, cast<lm::KVType>(op.getCache().getType()));
+    int64_t headDim = op.getHeadDim();
+    if (headDim % 16 || kv.vDim % 16)
+      return op->emitError("expected head_dim to be a multiple of 16, got ") << headDim;
+    int64_t heads = columnsOf(op.getQuery()) / headDim;
+    AttentionShape s{heads, heads / kv.heads, headDim, op.getScale().convertToDouble(),
+                     static_cast<int64_t>(op.getWindow()), op.getFormat(), kv};
+    Dispatch dispatch(op, rt::Rows::QueryTiles);
+    dispatch.inputs = {op.getQuery(), op.getCache()};
+    dispatch.field(rt::Field::BlockTable);
+    dispatch.field(rt::Field::QueryTiles);
+    MLIRContext *context = op.getContext();
+    Type i32 = rewriter.getI32Type();
+    SmallVector<Type> buffers{headsType(context, heads, headDim, rewriter.getF32Type()),
+                              MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type()),
+                              MemRefType::get({ShapedType::kDynamic}, i32), MemRefType::get({ShapedType::kDynamic, 4}, i32)};
+    llvm::append_range(buffers, formatTypes(context, heads * kv.vDim, s.format));
+    std::string base = ("attention_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + formatName(s.format) +
+                        (s.window ? "_w" + Twine(s.window) : Twine(""))).str();
+    auto variant = [&](uint32_t maxRows, uint32_t tokens) {
+      dispatch.variant(maxRows, tokens, kv.heads, base + "_q" + std::to_string(tokens), buffers, [&](KernelBuilder &k) {
+        Value head = k.remIndex(k.unit(), kv.heads);
+        QueryTile tile = loadTile(k, k.divIndex(k.unit(), kv.heads));
+        writeResult(k, s, tile, head, attend(k, s, tile, head, tokens), tokens);
+      });
+    };
+    variant(kDecodeQueryTokens, kDecodeQueryTokens);
+    variant(kAllRows, kPrefillQueryTokens);
+    dispatch.replace(rewriter);
+    return success();
+  }
+};
+
+} // namespace
+
+void llmc::populateAttentionPatterns(RewritePatternSet &patterns) { patterns.add<LowerAttention>(patterns.getContext()); }
+
+void llmc::splitPartialGroups(func::FuncOp step) {
+  step.walk([](lm::AttentionOp op) {
+    auto cache = cast<lm::KVType>(op.getCache().getType());
+    int64_t heads = columnsOf(op.getQuery()) / static_cast<int64_t>(op.getHeadDim());
+    if (op.getFormat() != lm::Format::Q8 || (heads / cache.getHeads() * cache.getVDim()) % 32 == 0)
+      return;
+    OpBuilder b(op);
+    auto type = RankedTensorType::get(cast<RankedTensorType>(op.getResult(0).getType()).getShape(), b.getF32Type());
+    auto plain = lm::AttentionOp::create(b, op.getLoc(), TypeRange{type}, op->getOperands(), op->getAttrs());
+    plain.setFormat(lm::Format::F32);
+    auto quantized = lm::QuantizeOp::create(b, op.getLoc(), op.getResult(0).getType(), op.getResult(1).getType(), plain.getResult(0));
+    op->replaceAllUsesWith(quantized->getResults());
+    op->erase();
+  });
+}

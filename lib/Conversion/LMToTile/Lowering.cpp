@@ -1,0 +1,165 @@
+//===- Lowering.cpp - what the lm to tile patterns share ------------------===//
+
+#include "Lowering.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace llmc;
+
+std::string llmc::valueName(Operation *op) {
+  if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
+    return name.getName().str();
+  return op->getName().stripDialect().str();
+}
+
+int32_t llmc::layerOf(StringRef name) {
+  int32_t layer;
+  if (name.consume_front("blk.") && !name.consumeInteger(10, layer) && name.starts_with("."))
+    return layer;
+  return -1;
+}
+
+rt::Rows llmc::rowsOf(Value activation) {
+  auto dispatch = activation.getDefiningOp<rt::DispatchOp>();
+  return dispatch && dispatch.getRows() == rt::Rows::Logits ? rt::Rows::Logits : rt::Rows::Tokens;
+}
+
+Dispatch::Dispatch(Operation *op, rt::Rows rows) : op(op), module(op->getParentOfType<ModuleOp>()), rows(rows) {}
+
+void Dispatch::variant(uint32_t maxRows, uint32_t rowBlock, uint32_t colBlocks, StringRef name, ArrayRef<Type> buffers,
+                       llvm::function_ref<void(KernelBuilder &)> build) {
+  if (!module.lookupSymbol(name)) {
+    // Kernels are shared by equal layers, so they carry no layer in their location.
+    KernelBuilder builder(module, NameLoc::get(StringAttr::get(context(), name)), name, buffers);
+    build(builder);
+  }
+  variants.push_back(rt::VariantAttr::get(context(), maxRows, FlatSymbolRefAttr::get(context(), name), rowBlock, colBlocks));
+}
+
+void Dispatch::replace(PatternRewriter &rewriter) {
+  std::string name = valueName(op);
+  auto dispatch = rt::DispatchOp::create(
+      rewriter, op->getLoc(), op->getResultTypes(), rewriter.getStringAttr(name), inputs, rewriter.getArrayAttr(weights),
+      rewriter.getArrayAttr(fields), rt::RowsAttr::get(context(), rows), rewriter.getArrayAttr(variants),
+      rewriter.getI32IntegerAttr(layerOf(name)), /*reference_weights=*/UnitAttr());
+  rewriter.replaceOp(op, dispatch.getResults());
+}
+
+lm::WeightOp llmc::lookupWeight(Operation *user, FlatSymbolRefAttr symbol) {
+  return SymbolTable::lookupNearestSymbolFrom<lm::WeightOp>(user, symbol);
+}
+
+tile::Format llmc::formatOf(lm::Layout layout) {
+  switch (layout) {
+  case lm::Layout::RowsF32:
+  case lm::Layout::N16F32:
+    return tile::Format::F32;
+  case lm::Layout::N16F16:
+    return tile::Format::F16;
+  case lm::Layout::N16BF16:
+    return tile::Format::BF16Pairs;
+  case lm::Layout::N16Q4_0:
+    return tile::Format::Q4_0;
+  case lm::Layout::N16Q4_1:
+    return tile::Format::Q4_1;
+  case lm::Layout::N16Q8_0:
+    return tile::Format::Q8_0;
+  }
+  llvm_unreachable("unknown layout");
+}
+
+MemRefType llmc::weightType(lm::WeightOp weight) {
+  MLIRContext *context = weight.getContext();
+  ArrayRef<int64_t> shape = weight.getShape();
+  lm::Layout layout = *weight.getLayout();
+  if (layout == lm::Layout::RowsF32) {
+    int64_t rows = shape.size() == 1 ? 1 : shape[0];
+    return MemRefType::get({rows, pad32(shape.back())}, Float32Type::get(context));
+  }
+  tile::Format format = formatOf(layout);
+  int64_t k = tile::recordK(format);
+  return MemRefType::get({pad32(shape[0]) / 16, (pad32(shape[1]) + k - 1) / k, tile::recordBytes(format)},
+                         IntegerType::get(context, 8));
+}
+
+SmallVector<Type> llmc::formatTypes(MLIRContext *context, int64_t columns, lm::Format format) {
+  switch (format) {
+  case lm::Format::F32:
+    return {rowsType(context, columns, Float32Type::get(context))};
+  case lm::Format::BF16:
+    return {rowsType(context, columns, BFloat16Type::get(context))};
+  case lm::Format::Q8:
+    return {rowsType(context, columns, IntegerType::get(context, 8)), scalesType(context, columns)};
+  }
+  llvm_unreachable("unknown format");
+}
+
+Quantized llmc::quantize(KernelBuilder &k, Value y) {
+  auto type = cast<VectorType>(y.getType());
+  Value largest = k.reduce(tile::Reduction::Max, math::AbsFOp::create(k.b, k.loc, y));
+  auto constant = [&](double value) {
+    Value scalar = k.number(value);
+    return type.getRank() == 2 ? k.spread(scalar, {type.getDimSize(0)}) : scalar;
+  };
+  // Below 2^-100 (zero rows above all) 127 / largest could overflow: all codes are 0 there.
+  Value usable = k.greater(largest, constant(0x1p-100));
+  Value inverse = k.select(usable, k.div(constant(127.0), largest), constant(0.0));
+  Value spread = type.getRank() == 2 ? k.expand(inverse, type.getDimSize(1)) : k.spread(inverse, type.getShape());
+  Value rounded = math::RoundEvenOp::create(k.b, k.loc, k.mul(y, spread));
+  Value integers = arith::FPToSIOp::create(k.b, k.loc, k.vecOf(type.getShape(), k.b.getI32Type()), rounded);
+  Value sum = k.reduce(tile::Reduction::Add, integers);
+  Value scale = k.div(largest, constant(127.0));
+  Type sumType = scale.getType();
+  Value scaledSum = k.mul(scale, arith::SIToFPOp::create(k.b, k.loc, sumType, sum));
+  Value codes = arith::TruncIOp::create(k.b, k.loc, k.vecOf(type.getShape(), k.b.getI8Type()), integers);
+  return {codes, scale, scaledSum};
+}
+
+void llmc::writeGroup(KernelBuilder &k, Value y, lm::Format format, unsigned first, Value row, Value group) {
+  Value column = k.mulIndex(group, 32);
+  switch (format) {
+  case lm::Format::F32:
+    k.store(y, k.buffer(first), {row, column});
+    return;
+  case lm::Format::BF16:
+    k.store(arith::TruncFOp::create(k.b, k.loc, k.vecOf({32}, k.b.getBF16Type()), y), k.buffer(first), {row, column});
+    return;
+  case lm::Format::Q8: {
+    Quantized q = quantize(k, y);
+    k.store(q.codes, k.buffer(first), {row, column});
+    k.store(q.scale, k.buffer(first + 1), {row, group, k.index(0)});
+    k.store(q.scaledSum, k.buffer(first + 1), {row, group, k.index(1)});
+    return;
+  }
+  }
+}
+
+KVGeometry llmc::kvGeometry(Operation *op, lm::KVType type) {
+  KVGeometry g;
+  MLIRContext *context = op->getContext();
+  g.element = type.getElement();
+  g.heads = type.getHeads();
+  g.kDim = type.getKDim();
+  g.vDim = type.getVDim();
+  g.elementBytes = g.element.getIntOrFloatBitWidth() / 8;
+  int64_t block = type.getBlock();
+  g.valuesOffset = block * g.kDim * g.elementBytes;
+  g.headBytes = block * (g.kDim + g.vDim) * g.elementBytes;
+  g.layerBytes = g.heads * g.headBytes;
+  int64_t layers = 0;
+  for (Type argument : op->getParentOfType<func::FuncOp>().getArgumentTypes())
+    layers += argument == type;
+  g.blockBytes = layers * g.layerBytes;
+  tile::Format format = g.element.isF32() ? tile::Format::F32 : tile::Format::BF16Pairs;
+  g.keys = tile::PackedType::get(context, g.kDim, block, format);
+  g.values = tile::PackedType::get(context, block, g.vDim, format);
+  auto view = [&](int64_t elements) {
+    auto layout = StridedLayoutAttr::get(context, 0, {g.blockBytes / g.elementBytes, g.headBytes / g.elementBytes, 1});
+    return MemRefType::get({ShapedType::kDynamic, g.heads, elements}, g.element, layout);
+  };
+  g.keysType = view(block * g.kDim);
+  g.valuesType = view(block * g.vDim);
+  return g;
+}

@@ -1,0 +1,87 @@
+//===- Lowering.h - what the lm to tile patterns share ----------*- C++ -*-===//
+#ifndef LLMC_CONVERSION_LMTOTILE_LOWERING_H
+#define LLMC_CONVERSION_LMTOTILE_LOWERING_H
+
+#include "KernelBuilder.h"
+#include "dialects/LM/LM.h"
+#include "dialects/RT/RT.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace llmc {
+
+inline constexpr uint32_t kAllRows = UINT32_MAX;
+
+/// What becomes of one lm op: a dispatch under construction.
+struct Dispatch {
+  Dispatch(mlir::Operation *op, rt::Rows rows);
+
+  mlir::Operation *op;
+  mlir::ModuleOp module;
+  rt::Rows rows;
+  llvm::SmallVector<mlir::Value> inputs;
+  llvm::SmallVector<mlir::Attribute> weights, fields, variants;
+
+  mlir::MLIRContext *context() { return op->getContext(); }
+  void field(rt::Field field) { fields.push_back(rt::FieldAttr::get(context(), field)); }
+  void weight(mlir::FlatSymbolRefAttr symbol) { weights.push_back(symbol); }
+  /// Adds a variant; `build` fills the kernel `name` unless the module has it already.
+  void variant(uint32_t maxRows, uint32_t rowBlock, uint32_t colBlocks, llvm::StringRef name,
+               llvm::ArrayRef<mlir::Type> buffers, llvm::function_ref<void(KernelBuilder &)> build);
+  /// Replaces the op.
+  void replace(mlir::PatternRewriter &rewriter);
+};
+
+/// Whether an activation has a row per token or per row of logits (its producer is lowered already).
+rt::Rows rowsOf(mlir::Value activation);
+/// Name of an lm value: its NameLoc; layer from "blk.N.", else -1.
+std::string valueName(mlir::Operation *op);
+int32_t layerOf(llvm::StringRef name);
+
+/// The weight op a symbol names; it has a layout at this stage.
+lm::WeightOp lookupWeight(mlir::Operation *user, mlir::FlatSymbolRefAttr symbol);
+/// Kernel argument type of a weight: [panels, records, bytes] for n16 layouts, [1, columns] f32 for rows.
+mlir::MemRefType weightType(lm::WeightOp weight);
+tile::Format formatOf(lm::Layout layout);
+
+/// Kernel argument types of an activation that is written (or read) in `format`.
+llvm::SmallVector<mlir::Type> formatTypes(mlir::MLIRContext *context, int64_t columns, lm::Format format);
+/// Writes y = vector<32xf32> as columns [32 group, 32 group + 32) of a row in `format` to the buffers from `first` on.
+void writeGroup(KernelBuilder &k, mlir::Value y, lm::Format format, unsigned first, mlir::Value row, mlir::Value group);
+/// Codes and (scale, scale * sum) per row of y = vector<Rx32xf32> (or vector<32xf32>).
+struct Quantized {
+  mlir::Value codes, scale, scaledSum;
+};
+Quantized quantize(KernelBuilder &k, mlir::Value y);
+
+/// Columns of a [?, C] tensor.
+inline int64_t columnsOf(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()).getDimSize(1); }
+
+/// Strides of the KV pool for the layer caches of the enclosing function (abi.h, llmc_kv_group_v1), in bytes.
+struct KVGeometry {
+  int64_t heads, kDim, vDim, elementBytes;
+  int64_t headBytes, layerBytes, blockBytes;
+  mlir::Type element;
+  tile::PackedType keys, values;   ///< one block of one head
+  mlir::MemRefType keysType, valuesType; ///< [blocks, heads, elements]
+  int64_t valuesOffset;            ///< of V inside a head
+};
+KVGeometry kvGeometry(mlir::Operation *op, lm::KVType type);
+
+/// "f32", "bf16", "q8".
+inline std::string formatName(lm::Format format) { return lm::stringifyFormat(format).str(); }
+
+/// A unit of attention quantises only whole groups of 32 columns: where its columns are no multiple of 32 the
+/// quantisation becomes an op of its own again.
+void splitPartialGroups(mlir::func::FuncOp step);
+
+// One per op family.
+void populateRowPatterns(mlir::RewritePatternSet &patterns);
+void populateRopePatterns(mlir::RewritePatternSet &patterns);
+void populateLinearPatterns(mlir::RewritePatternSet &patterns);
+void populateAttentionPatterns(mlir::RewritePatternSet &patterns);
+
+} // namespace llmc
+
+#endif // LLMC_CONVERSION_LMTOTILE_LOWERING_H

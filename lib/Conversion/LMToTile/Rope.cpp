@@ -1,0 +1,195 @@
+//===- Rope.cpp - rotary embedding and cache writes to tile ---------------===//
+
+#include "Lowering.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace llmc;
+
+/// Rotary pairs of a table [?, 2 * pairs].
+static int64_t pairsOf(Value table) { return columnsOf(table) / 2; }
+
+/// Vectors of a register's width divide what is rotated and what passes.
+static LogicalResult checkRotation(Operation *op, int64_t headDim, int64_t pairs) {
+  if (headDim % 16 || pairs % 8)
+    return op->emitError("expected head_dim to be a multiple of 16 and rotary pairs of 8, got head_dim ")
+           << headDim << " and " << pairs << " pairs";
+  return success();
+}
+
+namespace {
+/// A head after rotation: y[0, P), y[P, 2P), and the columns that pass through (may be null).
+struct Rotated {
+  Value low, high, rest;
+};
+} // namespace
+
+static Rotated rotate(KernelBuilder &k, Value heads, Value table, Value row, Value head, int64_t headDim, int64_t pairs) {
+  Value zero = k.index(0), middle = k.index(pairs);
+  Value cosines = k.load(k.vec({pairs}), table, {row, zero});
+  Value sines = k.load(k.vec({pairs}), table, {row, middle});
+  Value low = k.load(k.vec({pairs}), heads, {row, head, zero});
+  Value high = k.load(k.vec({pairs}), heads, {row, head, middle});
+  Rotated y;
+  y.low = k.sub(k.mul(low, cosines), k.mul(high, sines));
+  y.high = k.add(k.mul(high, cosines), k.mul(low, sines));
+  if (headDim > 2 * pairs)
+    y.rest = k.load(k.vec({headDim - 2 * pairs}), heads, {row, head, k.index(2 * pairs)});
+  return y;
+}
+
+static void storeHead(KernelBuilder &k, const Rotated &y, Value out, Value row, Value head, int64_t pairs) {
+  k.store(y.low, out, {row, head, k.index(0)});
+  k.store(y.high, out, {row, head, k.index(pairs)});
+  if (y.rest)
+    k.store(y.rest, out, {row, head, k.index(2 * pairs)});
+}
+
+/// Keys are columns of the block's K operand (axis k), values are rows of its V operand (axis n).
+static void storeKey(KernelBuilder &k, const KVGeometry &kv, Value view, Value block, Value head, Value token, Value part,
+                     int64_t first) {
+  if (part)
+    tile::StoreSliceOp::create(k.b, k.loc, part, view, ValueRange{block, head, k.index(0)}, tile::Axis::K, token, first, kv.keys);
+}
+
+static void storeValue(KernelBuilder &k, const KVGeometry &kv, Value view, Value block, Value head, Value token, Value vector) {
+  tile::StoreSliceOp::create(k.b, k.loc, vector, view, ValueRange{block, head, k.index(0)}, tile::Axis::N, token, 0, kv.values);
+}
+
+/// The step's slot for this unit's token; body(block, token) runs where it has one.
+static void withSlot(KernelBuilder &k, Value slots, llvm::function_ref<void(Value block, Value token)> body) {
+  Value slot = k.load(k.b.getI32Type(), slots, {k.unit()});
+  Value wanted = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sge, slot, k.i32(0));
+  auto branch = scf::IfOp::create(k.b, k.loc, wanted, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(k.b);
+  k.b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  Value index = k.toIndex(slot);
+  body(k.divIndex(index, 16), k.remIndex(index, 16));
+}
+
+namespace {
+
+struct LowerRopeTable : OpRewritePattern<lm::RopeTableOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lm::RopeTableOp op, PatternRewriter &rewriter) const override {
+    int64_t columns = columnsOf(op.getResult()), pairs = columns / 2;
+    if (failed(checkRotation(op, 16, pairs)))
+      return failure();
+    Dispatch dispatch(op, rt::Rows::Tokens);
+    dispatch.weight(op.getFrequenciesAttr());
+    dispatch.field(rt::Field::Positions);
+    SmallVector<Type> buffers{weightType(lookupWeight(op, op.getFrequenciesAttr())),
+                              MemRefType::get({ShapedType::kDynamic}, rewriter.getI32Type()),
+                              rowsType(op.getContext(), columns, rewriter.getF32Type())};
+    dispatch.variant(kAllRows, 1, 1, "rope_table_" + std::to_string(pairs), buffers, [&](KernelBuilder &k) {
+      Value position = k.load(k.b.getI32Type(), k.buffer(1), {k.unit()});
+      Value p = k.spread(arith::SIToFPOp::create(k.b, k.loc, k.f32(), position), {pairs});
+      Value angle = k.mul(p, k.load(k.vec({pairs}), k.buffer(0), {k.index(0), k.index(0)}));
+      k.store(math::CosOp::create(k.b, k.loc, angle), k.buffer(2), {k.unit(), k.index(0)});
+      k.store(math::SinOp::create(k.b, k.loc, angle), k.buffer(2), {k.unit(), k.index(pairs)});
+    });
+    dispatch.replace(rewriter);
+    return success();
+  }
+};
+
+struct LowerRope : OpRewritePattern<lm::RopeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lm::RopeOp op, PatternRewriter &rewriter) const override {
+    int64_t headDim = op.getHeadDim(), pairs = pairsOf(op.getTable());
+    int64_t columns = columnsOf(op.getInput()), heads = columns / headDim;
+    if (failed(checkRotation(op, headDim, pairs)))
+      return failure();
+    Dispatch dispatch(op, rt::Rows::Tokens);
+    dispatch.inputs = {op.getInput(), op.getTable()};
+    MLIRContext *context = op.getContext();
+    Type view = headsType(context, heads, headDim, rewriter.getF32Type());
+    SmallVector<Type> buffers{view, rowsType(context, 2 * pairs, rewriter.getF32Type()), view};
+    std::string name = ("rope_" + Twine(heads) + "x" + Twine(headDim) + "_" + Twine(pairs)).str();
+    dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
+      k.loop(k.index(0), k.index(heads), 1, [&](Value head) {
+        storeHead(k, rotate(k, k.buffer(0), k.buffer(1), k.unit(), head, headDim, pairs), k.buffer(2), k.unit(), head, pairs);
+      });
+    });
+    dispatch.replace(rewriter);
+    return success();
+  }
+};
+
+struct LowerKVAppend : OpRewritePattern<lm::KVAppendOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lm::KVAppendOp op, PatternRewriter &rewriter) const override {
+    KVGeometry kv = kvGeometry(op, cast<lm::KVType>(op.getCache().getType()));
+    Dispatch dispatch(op, rt::Rows::Tokens);
+    dispatch.inputs = {op.getCache(), op.getKeys(), op.getValues()};
+    dispatch.field(rt::Field::Slots);
+    MLIRContext *context = op.getContext();
+    SmallVector<Type> buffers{MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type()),
+                              headsType(context, kv.heads, kv.kDim, rewriter.getF32Type()),
+                              headsType(context, kv.heads, kv.vDim, rewriter.getF32Type()),
+                              MemRefType::get({ShapedType::kDynamic}, rewriter.getI32Type())};
+    std::string name = ("kv_append_" + Twine(kv.heads) + "x" + Twine(kv.kDim)).str();
+    dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
+      Value keys = tile::ViewOp::create(k.b, k.loc, kv.keysType, k.buffer(0), 0);
+      Value values = tile::ViewOp::create(k.b, k.loc, kv.valuesType, k.buffer(0), kv.valuesOffset);
+      withSlot(k, k.buffer(3), [&](Value block, Value token) {
+        k.loop(k.index(0), k.index(kv.heads), 1, [&](Value head) {
+          storeKey(k, kv, keys, block, head, token, k.load(k.vec({kv.kDim}), k.buffer(1), {k.unit(), head, k.index(0)}), 0);
+          storeValue(k, kv, values, block, head, token, k.load(k.vec({kv.vDim}), k.buffer(2), {k.unit(), head, k.index(0)}));
+        });
+      });
+    });
+    dispatch.replace(rewriter);
+    return success();
+  }
+};
+
+struct LowerRopeAppend : OpRewritePattern<lm::RopeAppendOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lm::RopeAppendOp op, PatternRewriter &rewriter) const override {
+    int64_t headDim = op.getHeadDim(), pairs = pairsOf(op.getTable());
+    if (failed(checkRotation(op, headDim, pairs)))
+      return failure();
+    KVGeometry kv = kvGeometry(op, cast<lm::KVType>(op.getCache().getType()));
+    int64_t heads = columnsOf(op.getQuery()) / headDim;
+    Dispatch dispatch(op, rt::Rows::Tokens);
+    dispatch.inputs = {op.getInput(), op.getTable(), op.getCache()};
+    dispatch.field(rt::Field::Slots);
+    MLIRContext *context = op.getContext();
+    SmallVector<Type> buffers{headsType(context, heads + 2 * kv.heads, headDim, rewriter.getF32Type()),
+                              rowsType(context, 2 * pairs, rewriter.getF32Type()),
+                              MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type()),
+                              MemRefType::get({ShapedType::kDynamic}, rewriter.getI32Type()),
+                              headsType(context, heads, headDim, rewriter.getF32Type())};
+    std::string name = ("rope_append_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + Twine(pairs)).str();
+    dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
+      Value input = k.buffer(0), table = k.buffer(1);
+      k.loop(k.index(0), k.index(heads), 1, [&](Value head) {
+        storeHead(k, rotate(k, input, table, k.unit(), head, headDim, pairs), k.buffer(4), k.unit(), head, pairs);
+      });
+      Value keys = tile::ViewOp::create(k.b, k.loc, kv.keysType, k.buffer(2), 0);
+      Value values = tile::ViewOp::create(k.b, k.loc, kv.valuesType, k.buffer(2), kv.valuesOffset);
+      withSlot(k, k.buffer(3), [&](Value block, Value token) {
+        k.loop(k.index(0), k.index(kv.heads), 1, [&](Value head) {
+          Rotated y = rotate(k, input, table, k.unit(), k.addIndex(head, heads), headDim, pairs);
+          storeKey(k, kv, keys, block, head, token, y.low, 0);
+          storeKey(k, kv, keys, block, head, token, y.high, pairs);
+          storeKey(k, kv, keys, block, head, token, y.rest, 2 * pairs);
+          Value v = k.load(k.vec({headDim}), input, {k.unit(), k.addIndex(head, heads + kv.heads), k.index(0)});
+          storeValue(k, kv, values, block, head, token, v);
+        });
+      });
+    });
+    dispatch.replace(rewriter);
+    return success();
+  }
+};
+
+} // namespace
+
+void llmc::populateRopePatterns(RewritePatternSet &patterns) {
+  patterns.add<LowerRopeTable, LowerRope, LowerKVAppend, LowerRopeAppend>(patterns.getContext());
+}

@@ -1,0 +1,166 @@
+//===- Rows.cpp - lm ops that work row by row, to tile --------------------===//
+//
+// Embedding, normalisation, rounding and quantisation of activations, and the
+// elementwise ops that are left where a fusion is off or does not apply. A unit is
+// one row.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace llmc;
+
+/// Calls body(group) for each group of 32 columns of a padded row.
+static void forEachGroup(KernelBuilder &k, int64_t columns, llvm::function_ref<void(Value)> body) {
+  k.loop(k.index(0), k.index(pad32(columns) / 32), 1, body);
+}
+
+namespace {
+
+struct LowerEmbedding : OpRewritePattern<lm::EmbeddingOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lm::EmbeddingOp op, PatternRewriter &rewriter) const override {
+    lm::WeightOp weight = lookupWeight(op, op.getWeightAttr());
+    int64_t columns = columnsOf(op.getResult());
+    tile::Format format = formatOf(*weight.getLayout());
+    Dispatch dispatch(op, rt::Rows::Tokens);
+    dispatch.weight(op.getWeightAttr());
+    dispatch.field(rt::Field::TokenIds);
+    MLIRContext *context = op.getContext();
+    SmallVector<Type> buffers{weightType(weight), MemRefType::get({ShapedType::kDynamic}, rewriter.getI32Type()),
+                              rowsType(context, columns, rewriter.getF32Type())};
+    std::string name = ("embedding_" + tile::stringifyFormat(format) + "_" + Twine(columns)).str();
+    dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
+      Value id = k.toIndex(k.load(k.b.getI32Type(), k.buffer(1), {k.unit()}));
+      Value panel = k.divIndex(id, 16), lane = k.remIndex(id, 16);
+      int64_t recordK = tile::recordK(format), width = std::max<int64_t>(recordK, 32);
+      auto copy = [&](Value step, int64_t groups) {
+        Value column = k.mulIndex(step, width);
+        Value row = k.loadPacked(k.packed(groups * 32, 16, format), k.buffer(0), {panel, k.divIndex(column, recordK), k.index(0)});
+        for (int64_t group = 0; group < groups; ++group) {
+          Value x = tile::UnpackRowOp::create(k.b, k.loc, k.vec({32}), row, lane, k.b.getI64IntegerAttr(group * 32));
+          k.store(x, k.buffer(2), {k.unit(), k.addIndex(column, group * 32)});
+        }
+      };
+      int64_t padded = pad32(columns);
+      k.loop(k.index(0), k.index(padded / width), 1, [&](Value step) { copy(step, width / 32); });
+      if (padded % width)
+        copy(k.index(padded / width), (padded % width) / 32);
+    });
+    dispatch.replace(rewriter);
+    return success();
+  }
+};
+
+struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lm::RMSNormOp op, PatternRewriter &rewriter) const override {
+    int64_t columns = columnsOf(op.getInput());
+    lm::Format format = op.getFormat();
+    Dispatch dispatch(op, rowsOf(op.getInput()));
+    dispatch.inputs.push_back(op.getInput());
+    dispatch.weight(op.getWeightAttr());
+    MLIRContext *context = op.getContext();
+    SmallVector<Type> buffers{rowsType(context, columns, rewriter.getF32Type()), weightType(lookupWeight(op, op.getWeightAttr()))};
+    llvm::append_range(buffers, formatTypes(context, columns, format));
+    double eps = op.getEps().convertToDouble();
+    std::string name = "rms_norm_" + std::to_string(columns) + "_" + formatName(format);
+    if (eps != 1e-5) // part of the name where it is not the usual one: kernels are shared by name
+      name += ("_eps" + Twine(llvm::bit_cast<uint64_t>(eps))).str();
+    dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
+      Value row = k.unit();
+      Value squares = k.loop(k.index(0), k.index(pad32(columns)), 32, {k.splat({32}, 0.0)},
+                             [&](Value column, ValueRange acc) -> KernelBuilder::Values {
+        Value x = k.load(k.vec({32}), k.buffer(0), {row, column});
+        return {k.fma(x, x, acc[0])};
+      })[0];
+      Value sum = k.reduce(tile::Reduction::Add, squares);
+      Value mean = k.div(sum, k.number(columns));
+      Value root = math::SqrtOp::create(k.b, k.loc, k.add(mean, k.number(eps)));
+      Value factor = k.spread(k.div(k.number(1.0), root), {32});
+      forEachGroup(k, columns, [&](Value group) {
+        Value column = k.mulIndex(group, 32);
+        Value x = k.load(k.vec({32}), k.buffer(0), {row, column});
+        Value w = k.load(k.vec({32}), k.buffer(1), {k.index(0), column});
+        writeGroup(k, k.mul(k.mul(x, factor), w), format, 2, row, group);
+      });
+    });
+    dispatch.replace(rewriter);
+    return success();
+  }
+};
+
+/// Ops that read groups of rows and write a group: result = compute(operands).
+template <typename OpTy>
+struct LowerGroups : OpRewritePattern<OpTy> {
+  using Compute = Value (*)(KernelBuilder &, ArrayRef<Value>);
+  LowerGroups(MLIRContext *context, StringRef name, lm::Format format, Compute compute)
+      : OpRewritePattern<OpTy>(context), name(name), format(format), compute(compute) {}
+
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    int64_t columns = columnsOf(op->getOperand(0));
+    Dispatch dispatch(op, rowsOf(op->getOperand(0)));
+    llvm::append_range(dispatch.inputs, op->getOperands());
+    MLIRContext *context = op.getContext();
+    unsigned inputs = op->getNumOperands();
+    SmallVector<Type> buffers(inputs, rowsType(context, columns, rewriter.getF32Type()));
+    llvm::append_range(buffers, formatTypes(context, columns, format));
+    dispatch.variant(kAllRows, 1, 1, (name + "_" + Twine(columns)).str(), buffers, [&](KernelBuilder &k) {
+      forEachGroup(k, columns, [&](Value group) {
+        SmallVector<Value> values;
+        for (unsigned i = 0; i < inputs; ++i)
+          values.push_back(k.load(k.vec({32}), k.buffer(i), {k.unit(), k.mulIndex(group, 32)}));
+        writeGroup(k, compute(k, values), format, inputs, k.unit(), group);
+      });
+    });
+    dispatch.replace(rewriter);
+    return success();
+  }
+  std::string name;
+  lm::Format format;
+  Compute compute;
+};
+
+struct LowerGatherRows : OpRewritePattern<lm::GatherRowsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lm::GatherRowsOp op, PatternRewriter &rewriter) const override {
+    int64_t columns = columnsOf(op.getInput());
+    Dispatch dispatch(op, rt::Rows::Logits);
+    dispatch.inputs.push_back(op.getInput());
+    dispatch.field(rt::Field::LogitsRows);
+    MLIRContext *context = op.getContext();
+    Type rows = rowsType(context, columns, rewriter.getF32Type());
+    SmallVector<Type> buffers{rows, MemRefType::get({ShapedType::kDynamic}, rewriter.getI32Type()), rows};
+    dispatch.variant(kAllRows, 1, 1, "gather_rows_" + std::to_string(columns), buffers, [&](KernelBuilder &k) {
+      Value source = k.toIndex(k.load(k.b.getI32Type(), k.buffer(1), {k.unit()}));
+      forEachGroup(k, columns, [&](Value group) {
+        Value column = k.mulIndex(group, 32);
+        k.store(k.load(k.vec({32}), k.buffer(0), {source, column}), k.buffer(2), {k.unit(), column});
+      });
+    });
+    dispatch.replace(rewriter);
+    return success();
+  }
+};
+
+} // namespace
+
+void llmc::populateRowPatterns(RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<LowerEmbedding, LowerRMSNorm, LowerGatherRows>(context);
+  patterns.add<LowerGroups<lm::QuantizeOp>>(context, "quantize", lm::Format::Q8,
+                                            [](KernelBuilder &, ArrayRef<Value> x) { return x[0]; });
+  patterns.add<LowerGroups<lm::RoundOp>>(context, "round", lm::Format::BF16,
+                                         [](KernelBuilder &, ArrayRef<Value> x) { return x[0]; });
+  patterns.add<LowerGroups<lm::AddOp>>(context, "add", lm::Format::F32,
+                                       [](KernelBuilder &k, ArrayRef<Value> x) { return k.add(x[0], x[1]); });
+  patterns.add<LowerGroups<lm::GatedActivationOp>>(
+      context, "gated_activation_silu", lm::Format::F32, [](KernelBuilder &k, ArrayRef<Value> x) {
+        Value e = math::ExpOp::create(k.b, k.loc, arith::NegFOp::create(k.b, k.loc, x[0]));
+        return k.mul(k.div(x[0], k.add(k.splat({32}, 1.0), e)), x[1]);
+      });
+}

@@ -1,0 +1,190 @@
+//===- Dot.cpp - tile.dot in registers ------------------------------------===//
+//
+// Outer products: a register tile of up to `rowBlock` rows and 16 columns stays in
+// registers while k runs; the left operand is broadcast from memory, the right one
+// is loaded and widened. Per result this is one chain over ascending k (f32), or
+// the pairwise chains of bf16_eo32, for every tile shape.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowering.h"
+
+using namespace mlir;
+using namespace llmc;
+using namespace llmc::cpu;
+
+namespace {
+
+/// The right operand's columns [16 block, 16 block + 16) for k and, in pairs, k + 1; one vector per piece.
+struct RightOperand {
+  tile::PackedType type;
+  Value pointer;
+  int64_t block;
+
+  /// Columns of a register tile: 16, in pieces of `lanes`.
+  static int64_t pieces(const Emitter &e) { return 16 / e.machine.lanes; }
+
+  /// Dense formats: w[k][piece] for k = base + step, step < 2; `base` is a dynamic even k.
+  SmallVector<Values> load2(Emitter &e, Value base) const {
+    SmallVector<Values> w(2);
+    bool pairs = type.getFormat() == tile::Format::BF16Pairs;
+    int64_t bytes = type.getFormat() == tile::Format::F16 ? 2 : 4;
+    int64_t rowBytes = type.getN() * bytes; // of one k, or of one pair
+    Value scaled = arith::MulIOp::create(e.b, e.loc, e.toI64(base), e.i64(pairs ? rowBytes / 2 : rowBytes));
+    Value row = e.offset(pointer, scaled);
+    for (int64_t piece = 0; piece < pieces(e); ++piece) {
+      int64_t column = (block * 16 + piece * e.machine.lanes) * bytes;
+      if (pairs) {
+        Value both = e.load(e.i32s(), row, column);
+        w[0].push_back(e.evenBF16(both));
+        w[1].push_back(e.oddBF16(both));
+        continue;
+      }
+      for (int64_t step = 0; step < 2; ++step)
+        w[step].push_back(type.getFormat() == tile::Format::F16 ? e.loadF16(e.machine.lanes, row, column + step * rowBytes)
+                                                                : e.load(e.f32s(), row, column + step * rowBytes));
+    }
+    return w;
+  }
+};
+
+struct LowerDot : OpConversionPattern<tile::DotOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    Machine machine = static_cast<const Converter *>(getTypeConverter())->machine;
+    Emitter e(rewriter, op.getLoc(), machine);
+    auto type = cast<tile::PackedType>(op.getB().getType());
+    int64_t rows = cast<VectorType>(op.getAcc().getType()).getDimSize(0);
+    LeftOperand left = leftOperand(e, rewriter, *getTypeConverter(), op.getA(), adaptor.getA());
+    Values acc(adaptor.getAcc());
+    int64_t perBlock = RightOperand::pieces(e), perRow = type.getN() / machine.lanes;
+    for (int64_t block = 0; block < type.getN() / 16; ++block) {
+      RightOperand right{type, adaptor.getB().front(), block};
+      for (int64_t first = 0; first < rows; first += machine.rowBlock) {
+        int64_t count = std::min(machine.rowBlock, rows - first);
+        Values tile;
+        for (int64_t row = first; row < first + count; ++row)
+          for (int64_t piece = 0; piece < perBlock; ++piece)
+            tile.push_back(acc[row * perRow + block * perBlock + piece]);
+        if (op.getArith() == tile::DotArith::BF16_EO32)
+          tile = pairwiseTile(e, left, right, first, count, tile);
+        else if (tile::isQuantized(type.getFormat()))
+          tile = dequantizedTile(e, left, right, first, count, tile);
+        else
+          tile = denseTile(e, left, right, first, count, tile);
+        for (int64_t row = first, i = 0; row < first + count; ++row)
+          for (int64_t piece = 0; piece < perBlock; ++piece)
+            acc[row * perRow + block * perBlock + piece] = tile[i++];
+      }
+    }
+    rewriter.replaceOpWithMultiple(op, {acc});
+    return success();
+  }
+
+  /// One f32 chain over ascending k.
+  static Values denseTile(Emitter &e, const LeftOperand &left, const RightOperand &right, int64_t first, int64_t count,
+                          Values tile) {
+    return e.loop(right.type.getK(), 2, tile, [&](Value k, ValueRange state) {
+      Values next(state);
+      SmallVector<Values> w = right.load2(e, k);
+      Value column = e.offset(left.pointer, arith::MulIOp::create(e.b, e.loc, e.toI64(k), e.i64(4)));
+      for (int64_t step = 0; step < 2; ++step)
+        multiply(e, next, w[step], [&](int64_t row) {
+          return e.broadcast(e.f32s(), e.load(e.b.getF32Type(), column, left.rowOffsets[first + row] + step * 4));
+        }, count);
+      return next;
+    });
+  }
+
+  /// tile[row][piece] = fma(w[piece], a(row), tile[row][piece])
+  static void multiply(Emitter &e, Values &tile, const Values &w, llvm::function_ref<Value(int64_t)> a, int64_t count) {
+    for (int64_t row = 0; row < count; ++row) {
+      Value x = a(row);
+      for (size_t piece = 0; piece < w.size(); ++piece)
+        tile[row * w.size() + piece] = e.fma(w[piece], x, tile[row * w.size() + piece]);
+    }
+  }
+
+  /// Quantised weights under f32 arithmetic: widened in registers, w = d q + m, one group of 32 k (or two) of a panel.
+  static Values dequantizedTile(Emitter &e, const LeftOperand &left, const RightOperand &right, int64_t first, int64_t count,
+                                Values tile) {
+    tile::Format format = right.type.getFormat();
+    int64_t lanes = e.machine.lanes, pieces = RightOperand::pieces(e);
+    for (int64_t group = 0; group < right.type.getK() / 32; ++group) {
+      Values d, m;
+      for (int64_t piece = 0; piece < pieces; ++piece) {
+        d.push_back(e.loadF16(lanes, right.pointer, group * 32 + piece * lanes * 2));
+        if (format == tile::Format::Q4_1)
+          m.push_back(e.loadF16(lanes, right.pointer, 32 + piece * lanes * 2));
+      }
+      bool bytes = format == tile::Format::Q8_0;
+      int64_t perChunk = bytes ? 4 : 8; // k of a 64-byte chunk
+      int64_t codes = 64 + group * (bytes ? 512 : 256);
+      for (int64_t chunk = 0; chunk < 32 / perChunk; ++chunk) {
+        Values words;
+        for (int64_t piece = 0; piece < pieces; ++piece)
+          words.push_back(e.load(e.i32s(), right.pointer, codes + chunk * 64 + piece * lanes * 4));
+        for (int64_t i = 0; i < perChunk; ++i) {
+          int64_t shift = bytes || i < 4 ? 8 * i : 8 * (i - 4) + 4;
+          Values w;
+          for (int64_t piece = 0; piece < pieces; ++piece)
+            w.push_back(widen(e, format, words[piece], shift, d[piece], m.empty() ? Value() : m[piece]));
+          int64_t k = group * 32 + chunk * perChunk + i;
+          multiply(e, tile, w, [&](int64_t row) {
+            return e.broadcast(e.f32s(), e.load(e.b.getF32Type(), left.pointer, left.rowOffsets[first + row] + k * 4));
+          }, count);
+        }
+      }
+    }
+    return tile;
+  }
+
+  static Value widen(Emitter &e, tile::Format format, Value word, int64_t shift, Value d, Value m) {
+    Value q = word;
+    if (shift)
+      q = arith::ShRUIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), shift));
+    q = arith::AndIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), format == tile::Format::Q8_0 ? 255 : 15));
+    if (format == tile::Format::Q4_1)
+      return e.fma(arith::SIToFPOp::create(e.b, e.loc, e.f32s(), q), d, m);
+    int64_t zero = format == tile::Format::Q8_0 ? 128 : 8;
+    q = arith::SubIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), zero));
+    return arith::MulFOp::create(e.b, e.loc, arith::SIToFPOp::create(e.b, e.loc, e.f32s(), q), d);
+  }
+
+  /// bf16_eo32: per 32 k an even and an odd chain from zero, then acc + (even + odd).
+  static Values pairwiseTile(Emitter &e, const LeftOperand &left, const RightOperand &right, int64_t first, int64_t count,
+                             Values tile) {
+    size_t size = tile.size();
+    Values chains(2 * size, e.splatF32(e.f32s(), 0.0f));
+    int64_t groups = right.type.getK() / 32;
+    assert(groups == 1 && "the outer loop runs over groups");
+    (void)groups;
+    chains = e.loop(32, 2, chains, [&](Value k, ValueRange state) {
+      Values next(state);
+      SmallVector<Values> w = right.load2(e, k);
+      Value column = e.offset(left.pointer, arith::MulIOp::create(e.b, e.loc, e.toI64(k), e.i64(2)));
+      for (int64_t row = 0; row < count; ++row) {
+        Value pair = e.broadcast(e.i32s(), e.load(e.b.getI32Type(), column, left.rowOffsets[first + row]));
+        Value even = e.evenBF16(pair), odd = e.oddBF16(pair);
+        for (size_t piece = 0; piece < w[0].size(); ++piece) {
+          size_t i = row * w[0].size() + piece;
+          next[i] = e.fma(w[0][piece], even, next[i]);
+          next[size + i] = e.fma(w[1][piece], odd, next[size + i]);
+        }
+      }
+      return next;
+    });
+    for (size_t i = 0; i < size; ++i) {
+      Value sum = arith::AddFOp::create(e.b, e.loc, chains[i], chains[size + i]);
+      tile[i] = arith::AddFOp::create(e.b, e.loc, tile[i], sum);
+    }
+    return tile;
+  }
+};
+
+} // namespace
+
+void cpu::populateDotPatterns(const Converter &converter, RewritePatternSet &patterns) {
+  patterns.add<LowerDot>(converter, patterns.getContext(), /*benefit=*/2);
+}

@@ -29,11 +29,11 @@ struct LMPageKVPass : llmc::lm::impl::LMPageKVPassBase<LMPageKVPass> {
                 : element == "f32" ? Type(Float32Type::get(context))
                                    : Type();
     if (!type) {
-      getOperation().emitError() << "expected element bf16, f16 or f32, got '" << element << "'";
+      getOperation().emitError() << "expected element bf16, f16 or f32, got '" << element.getValue() << "'";
       return signalPassFailure();
     }
     if (block <= 0 || block % 16 != 0) {
-      getOperation().emitError() << "expected block to be a positive multiple of 16, got " << block;
+      getOperation().emitError() << "expected block to be a positive multiple of 16, got " << block.getValue();
       return signalPassFailure();
     }
     AttrTypeReplacer replacer;

@@ -39,7 +39,7 @@ struct LMSetArithPass : llmc::lm::impl::LMSetArithPassBase<LMSetArithPass> {
 
   void runOnOperation() override {
     if (compute != "default" && compute != "f32") {
-      getOperation().emitError() << "expected compute default or f32, got '" << compute << "'";
+      getOperation().emitError() << "expected compute default or f32, got '" << compute.getValue() << "'";
       return signalPassFailure();
     }
     SymbolTable weights(getOperation());

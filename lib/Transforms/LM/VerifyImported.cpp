@@ -2,8 +2,6 @@
 #include "lib/Transforms/LM/StepFunctions.h"
 #include "llmc/Transforms/LM/Passes.h"
 
-#include "mlir/IR/Dominance.h"
-
 namespace llmc::lm {
 #define GEN_PASS_DEF_LMVERIFYIMPORTEDPASS
 #include "llmc/Transforms/LM/Passes.h.inc"
@@ -30,8 +28,8 @@ LogicalResult verifyCache(Value cache) {
   if (cast<KVType>(cache.getType()).getBlock() != 0)
     return emitError(cache.getLoc()) << "expected an undecided block (0) before lm-page-kv, got " << cache.getType();
   Operation *writer = nullptr, *returner = nullptr;
-  for (OpOperand &use : cache.getUses()) {
-    Operation *user = use.getOwner();
+  SmallVector<Operation *> users(cache.getUsers());
+  for (Operation *user : llvm::reverse(users)) { // the use list is newest first
     Operation *&only = isa<func::ReturnOp>(user) ? returner : writer;
     if (isa<AttentionOp>(user)) {
       if (!cache.getDefiningOp())
@@ -50,7 +48,7 @@ LogicalResult verifyCache(Value cache) {
   if (!writer && !returner)
     return emitError(cache.getLoc()) << "expected a cache to be returned after its last append";
   // Reads must not see a later append; program order decides, since the buffer is one.
-  for (Operation *user : cache.getUsers())
+  for (Operation *user : users)
     if (writer && user != writer && user->getBlock() == writer->getBlock() && writer->isBeforeInBlock(user))
       return user->emitOpError() << "expected a read before the cache's next append";
   return success();

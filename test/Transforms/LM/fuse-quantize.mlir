@@ -1,0 +1,42 @@
+// RUN: llmc-opt %s --lm-fuse-quantize | FileCheck %s
+// RUN: llmc-opt %s --lm-fuse-quantize --remark-format=emitRemark --remarks-filter-missed="lm-fuse-quantize" 2>&1 | FileCheck %s --check-prefix=REMARK
+
+!kv = !lm.kv<heads = 1, k_dim = 16, v_dim = 16, element = f32, block = 0>
+lm.weight @n [32] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 128, rows = 32>]}
+
+// CHECK-LABEL: func.func @norm
+func.func @norm(%x: tensor<?x32xf32>) -> (tensor<?x32xi8>, tensor<?x1x2xf32>, tensor<?x32xbf16>) {
+  // CHECK-NEXT: %[[N:.*]]:2 = lm.rms_norm %{{.*}}, @n {eps = 1.000000e-05 : f64, format = #lm.format<q8>} : (tensor<?x32xf32>) -> (tensor<?x32xi8>, tensor<?x1x2xf32>)
+  // CHECK-NEXT: %[[R:.*]] = lm.rms_norm %{{.*}}, @n {eps = 1.000000e-05 : f64, format = #lm.format<bf16>} : (tensor<?x32xf32>) -> tensor<?x32xbf16>
+  // CHECK-NEXT: return %[[N]]#0, %[[N]]#1, %[[R]]
+  %a = lm.rms_norm %x, @n {eps = 1.0e-5} : (tensor<?x32xf32>) -> tensor<?x32xf32>
+  %c, %s = lm.quantize %a : tensor<?x32xf32> -> tensor<?x32xi8>, tensor<?x1x2xf32>
+  %b = lm.rms_norm %x, @n {eps = 1.0e-5} : (tensor<?x32xf32>) -> tensor<?x32xf32>
+  %r = lm.round %b : tensor<?x32xf32> -> tensor<?x32xbf16>
+  return %c, %s, %r : tensor<?x32xi8>, tensor<?x1x2xf32>, tensor<?x32xbf16>
+}
+
+// CHECK-LABEL: func.func @attention
+func.func @attention(%q: tensor<?x32xf32>, %kv: !kv) -> (tensor<?x32xi8>, tensor<?x1x2xf32>) {
+  // CHECK-NEXT: %[[A:.*]]:2 = lm.attention %{{.*}}, %{{.*}} {format = #lm.format<q8>, head_dim = 16 : i64, scale = 2.500000e-01 : f64, window = 8 : i64}
+  // CHECK-NEXT: return %[[A]]#0, %[[A]]#1
+  %a = lm.attention %q, %kv {head_dim = 16, scale = 0.25, window = 8} : (tensor<?x32xf32>, !kv) -> tensor<?x32xf32>
+  %c, %s = lm.quantize %a : tensor<?x32xf32> -> tensor<?x32xi8>, tensor<?x1x2xf32>
+  return %c, %s : tensor<?x32xi8>, tensor<?x1x2xf32>
+}
+
+// Must not fire: someone else reads the f32 value; the producer has no formats.
+// REMARK: remark: [Missed] FuseQuantize | Category:lm-fuse-quantize{{.*}}Reason="the f32 value of lm.rms_norm has other users"
+// REMARK: Reason="the producer cannot write bf16"
+// CHECK-LABEL: func.func @users
+func.func @users(%x: tensor<?x32xf32>) -> (tensor<?x32xf32>, tensor<?x32xi8>, tensor<?x1x2xf32>, tensor<?x32xbf16>) {
+  // CHECK: lm.rms_norm %{{.*}}, @n {eps = 1.000000e-05 : f64} : (tensor<?x32xf32>) -> tensor<?x32xf32>
+  // CHECK: lm.quantize
+  // CHECK: lm.add
+  // CHECK: lm.round
+  %a = lm.rms_norm %x, @n {eps = 1.0e-5} : (tensor<?x32xf32>) -> tensor<?x32xf32>
+  %c, %s = lm.quantize %a : tensor<?x32xf32> -> tensor<?x32xi8>, tensor<?x1x2xf32>
+  %b = lm.add %x, %x : tensor<?x32xf32>
+  %r = lm.round %b : tensor<?x32xf32> -> tensor<?x32xbf16>
+  return %a, %c, %s, %r : tensor<?x32xf32>, tensor<?x32xi8>, tensor<?x1x2xf32>, tensor<?x32xbf16>
+}

@@ -10,6 +10,7 @@
 
 using namespace mlir;
 using namespace llmc;
+using llmc::oracle::KernelBuilder;
 
 namespace {
 constexpr int64_t kKeyTile = 64;

@@ -1,18 +1,13 @@
 //===- KernelBuilder.cpp - writes one kernel of the oracle ----------------===//
 #include "KernelBuilder.h"
 
-#include "llmc/abi.h"
-
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
-using namespace llmc;
-
-int64_t llmc::paddedColumns(int64_t columns) { return llvm::alignTo(columns, LLMC_PAD); }
+using namespace llmc::oracle;
 
 KernelBuilder::KernelBuilder(OpBuilder &builder, Location loc, StringRef name, ArrayRef<MemRefType> arguments)
     : b(builder), loc(loc), buffers(arguments.size()) {

@@ -17,10 +17,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"
 
-namespace llmc {
-
-/// Columns of an activation row in memory (LLMC_PAD).
-int64_t paddedColumns(int64_t columns);
+namespace llmc::oracle {
 
 class KernelBuilder {
 public:
@@ -81,6 +78,6 @@ private:
   unsigned buffers;
 };
 
-} // namespace llmc
+} // namespace llmc::oracle
 
 #endif // LLMC_LIB_CONVERSION_LMTOLINALG_KERNELBUILDER_H

@@ -10,6 +10,7 @@
 #include "dialects/LM/LM.h"
 #include "dialects/RT/RT.h"
 #include "llmc/Conversion/LMToLinalg.h"
+#include "llmc/Target/Layout.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -25,6 +26,7 @@ namespace llmc {
 using namespace mlir;
 using namespace llmc;
 using llvm::formatv;
+using oracle::KernelBuilder;
 
 namespace {
 
@@ -105,7 +107,8 @@ private:
 
 MemRefType activationType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return MemRefType::get({ShapedType::kDynamic, paddedColumns(tensor.getDimSize(1))}, tensor.getElementType());
+  int64_t stride = padded(tensor.getDimSize(1));
+  return MemRefType::get({ShapedType::kDynamic, stride}, tensor.getElementType());
 }
 
 MemRefType Lowering::weightType(FlatSymbolRefAttr name) {

@@ -8,6 +8,7 @@
 
 using namespace mlir;
 using namespace llmc;
+using llmc::oracle::KernelBuilder;
 
 namespace {
 /// The rows of one unit: the last unit may be short.

@@ -5,6 +5,7 @@
 
 using namespace mlir;
 using namespace llmc;
+using llmc::oracle::KernelBuilder;
 
 // The angle is rounded to f32 as models were trained with it; its cosine and sine are those of that f32 angle.
 void oracle::ropeTable(KernelBuilder &k, int64_t pairs) {

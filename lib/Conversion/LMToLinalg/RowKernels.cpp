@@ -5,6 +5,7 @@
 
 using namespace mlir;
 using namespace llmc;
+using llmc::oracle::KernelBuilder;
 
 static void copyRow(KernelBuilder &k, Value from, Value to) {
   k.elementwise({from}, to, [](ValueRange v) { return v[0]; });

@@ -26,7 +26,7 @@ FAMILIES = {
     # head_dim null: hidden / heads
     "llama-linear": dict(family="llama", hidden=96, heads=6, kv=2, head_dim=None, ffn=160, tied=False, seed=4,
                          rope={"rope_type": "linear", "factor": 4.0}),
-    "llama-bias": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=24, ffn=128, tied=True, seed=5, bias=True, out_bias=True),
+    "llama-bias": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=48, ffn=128, tied=True, seed=5, bias=True, out_bias=True),
     "qwen2": dict(family="qwen2", hidden=192, heads=6, kv=2, head_dim=32, ffn=224, tied=False, seed=6, bias=True, theta=1e6),
     "mistral-window": dict(family="mistral", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=False, seed=7, window=24),
 }

@@ -1,0 +1,197 @@
+#include "runtime/engine/Sampler.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <map>
+
+using namespace llmc;
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+int32_t sample(std::vector<float> logits, const llmc_sampler_v1 &s) {
+  Sampler sampler;
+  return sampler.sample(logits, s);
+}
+
+llmc_sampler_v1 random(float temperature = 1) {
+  llmc_sampler_v1 s = defaultSampler();
+  s.temperature = temperature;
+  return s;
+}
+
+std::map<int32_t, int> histogram(const std::vector<float> &logits, llmc_sampler_v1 s, int draws = 4000) {
+  std::map<int32_t, int> counts;
+  for (int i = 0; i < draws; ++i) {
+    s.position = uint64_t(i);
+    ++counts[sample(logits, s)];
+  }
+  return counts;
+}
+
+// Known answers of Random123 (kat_vectors, philox4x32 10).
+TEST(Philox, KnownAnswers) {
+  using A = std::array<uint32_t, 4>;
+  EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}), (A{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox4x32({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}), (A{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+            (A{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Philox, UniformIsInRangeAndEven) {
+  double sum = 0;
+  for (uint64_t i = 0; i < 10000; ++i) {
+    const double u = philoxUniform(3, i);
+    ASSERT_GE(u, 0);
+    ASSERT_LT(u, 1);
+    sum += u;
+  }
+  EXPECT_NEAR(sum / 10000, 0.5, 0.01);
+}
+
+TEST(Sampler, GreedyTakesTheLowestIdOnTiesWhateverTheSeed) {
+  for (float temperature : {0.0f, 1e-9f, 1e-45f, -0.5f, 1e-6f, std::nanf("")})
+    for (uint64_t seed : {0ull, 1ull, 99ull}) {
+      llmc_sampler_v1 s = random(temperature);
+      s.seed = seed;
+      EXPECT_EQ(sample({1, 5, 2, 5}, s), 1);
+      EXPECT_EQ(sample({-kInf < 0 ? -3.f : 0, -3, -3}, s), 0);
+    }
+}
+
+TEST(Sampler, EdgeValuesOfTopK) {
+  const std::vector<float> logits = {1, 1, 1, 1};
+  for (int32_t k : {-1, 0, 4, 1000000000}) {
+    llmc_sampler_v1 s = random();
+    s.top_k = k;
+    EXPECT_EQ(histogram(logits, s).size(), 4u) << k;
+  }
+  llmc_sampler_v1 s = random();
+  s.top_k = 1;
+  EXPECT_EQ(histogram(logits, s).size(), 1u);
+  s.top_k = 2;
+  EXPECT_EQ(histogram(logits, s), (std::map<int32_t, int>{{0, histogram(logits, s)[0]}, {1, histogram(logits, s)[1]}})) << "ties by id";
+}
+
+TEST(Sampler, EdgeValuesOfTopP) {
+  const std::vector<float> logits = {std::log(0.5f), std::log(0.3f), std::log(0.2f)};
+  auto kept = [&](float p) {
+    llmc_sampler_v1 s = random();
+    s.top_p = p;
+    return histogram(logits, s).size();
+  };
+  EXPECT_EQ(kept(0), 1u);
+  EXPECT_EQ(kept(-0.1f), 1u);
+  EXPECT_EQ(kept(0.49f), 1u);
+  EXPECT_EQ(kept(0.6f), 2u);
+  EXPECT_EQ(kept(1), 3u);
+  EXPECT_EQ(kept(1.5f), 3u);
+}
+
+TEST(Sampler, EdgeValuesOfMinP) {
+  const std::vector<float> logits = {std::log(0.5f), std::log(0.3f), std::log(0.2f)};
+  auto kept = [&](float p) {
+    llmc_sampler_v1 s = random();
+    s.min_p = p;
+    return histogram(logits, s).size();
+  };
+  EXPECT_EQ(kept(0), 3u);
+  EXPECT_EQ(kept(0.5f), 2u);
+  EXPECT_EQ(kept(1), 1u);
+  EXPECT_EQ(kept(2), 1u) << "the best survives";
+}
+
+TEST(Sampler, DrawsFollowTheProbabilities) {
+  auto counts = histogram({std::log(0.5f), std::log(0.3f), std::log(0.2f)}, random(), 20000);
+  EXPECT_NEAR(counts[0] / 20000.0, 0.5, 0.015);
+  EXPECT_NEAR(counts[1] / 20000.0, 0.3, 0.015);
+  EXPECT_NEAR(counts[2] / 20000.0, 0.2, 0.015);
+  counts = histogram({0, std::log(2.f)}, random(0.5f), 20000); // probabilities 1 : 4
+  EXPECT_NEAR(counts[1] / 20000.0, 0.8, 0.015);
+}
+
+TEST(Sampler, HugeTemperatureIsUniformNotNan) {
+  auto counts = histogram({-50, 50, 0}, random(1e6f), 9000);
+  for (int32_t id : {0, 1, 2})
+    EXPECT_NEAR(counts[id] / 9000.0, 1 / 3.0, 0.03);
+}
+
+TEST(Sampler, SameSeedSameToken) {
+  std::vector<float> logits(1000);
+  for (size_t i = 0; i < logits.size(); ++i)
+    logits[i] = std::sin(float(i));
+  llmc_sampler_v1 s = random();
+  s.seed = 7;
+  s.position = 3;
+  const int32_t first = sample(logits, s);
+  EXPECT_EQ(sample(logits, s), first);
+  int same = 0;
+  for (uint64_t seed = 100; seed < 120; ++seed) {
+    s.seed = seed;
+    same += sample(logits, s) == first;
+  }
+  EXPECT_LT(same, 3);
+}
+
+TEST(Sampler, BadRowsAreRecognised) {
+  const float nan = std::nanf("");
+  for (float temperature : {0.0f, 1.0f})
+    for (const std::vector<float> &row : {std::vector<float>{1, nan, 2}, {nan, nan}, {1, kInf}, {-kInf, -kInf}, {0, -kInf}, {}})
+      EXPECT_EQ(sample(row, random(temperature)), Sampler::kBadLogits);
+}
+
+TEST(Sampler, MaskAndBias) {
+  const uint32_t mask = 0b1010;
+  for (float temperature : {0.0f, 1.0f}) {
+    llmc_sampler_v1 s = random(temperature);
+    s.token_mask = &mask;
+    for (auto [id, count] : histogram({9, 1, 9, 2}, s, 200))
+      EXPECT_TRUE(id == 1 || id == 3);
+    const uint32_t none = 0;
+    s.token_mask = &none;
+    EXPECT_EQ(sample({1, 2}, s), Sampler::kBadLogits);
+  }
+  llmc_sampler_v1 s = defaultSampler();
+  const int32_t ids[] = {0, 77, -5};
+  const float values[] = {10, 1, 1};
+  s.bias_count = 3;
+  s.bias_ids = ids;
+  s.bias_values = values;
+  EXPECT_EQ(sample({1, 2, 3}, s), 0) << "ids outside the vocabulary are ignored";
+}
+
+TEST(Sampler, Penalties) {
+  const int32_t history[] = {2, 2, 1, 400};
+  llmc_sampler_v1 s = defaultSampler();
+  s.history = history;
+  s.history_length = 4;
+  s.repetition_penalty = 2;
+  EXPECT_EQ(sample({1.6f, -1, 3}, s), 0) << "3 / 2 < 1.6";
+  s.repetition_penalty = 1;
+  s.frequency_penalty = 0.5f;
+  EXPECT_EQ(sample({1.9f, 2, 2.95f}, s), 2) << "2.95 - 1 > 1.9";
+  s.frequency_penalty = 0.6f;
+  EXPECT_EQ(sample({1.9f, 2, 2.95f}, s), 0);
+  s.frequency_penalty = 0;
+  s.presence_penalty = 1;
+  EXPECT_EQ(sample({1.5f, 2.6f, 2.7f}, s), 2);
+}
+
+TEST(Sampler, LogProbabilitiesAreFinite) {
+  Sampler sampler;
+  std::vector<float> logits = {200, 0, 100};
+  llmc_sampler_v1 s = defaultSampler();
+  s.logprobs = 5;
+  std::vector<std::pair<int32_t, float>> got;
+  EXPECT_EQ(sampler.sample(logits, s, &got), 0);
+  ASSERT_EQ(got.size(), 4u);
+  EXPECT_EQ(got[1].first, 0);
+  EXPECT_EQ(got[2].first, 2);
+  EXPECT_NEAR(got[2].second, -100, 1e-4);
+  for (auto [id, value] : got)
+    EXPECT_TRUE(std::isfinite(value));
+}
+
+} // namespace

@@ -5,17 +5,19 @@
 //===----------------------------------------------------------------------===//
 #include "llmc/Pipelines/Registration.h"
 
-#include "dialects/RT/RT.h"
-#ifdef LLMC_HAS_LM
 #include "dialects/LM/LM.h"
-#endif
-#ifdef LLMC_HAS_TILE
+#include "dialects/RT/RT.h"
 #include "dialects/Tile/Tile.h"
-#endif
-
-#ifdef LLMC_HAS_REFERENCE
 #include "llmc/Conversion/LMToLinalg.h"
+#include "llmc/Conversion/RTToLLVM.h"
 #include "llmc/Pipelines/ReferenceToLLVM.h"
+#include "llmc/Transforms/LM/Passes.h"
+#include "llmc/Transforms/RT/Passes.h"
+#ifdef LLMC_HAS_LM_TO_TILE
+#include "llmc/Conversion/LMToTile.h"
+#endif
+#ifdef LLMC_HAS_TILE_TO_CPU
+#include "llmc/Pipelines/TileToLLVM.h"
 #endif
 
 #include "mlir/InitAllDialects.h"
@@ -27,19 +29,21 @@ void llmc::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<rt::RTDialect>();
-#ifdef LLMC_HAS_LM
-  registry.insert<lm::LMDialect>();
-#endif
-#ifdef LLMC_HAS_TILE
-  registry.insert<tile::TileDialect>();
-#endif
+  registry.insert<lm::LMDialect, tile::TileDialect, rt::RTDialect>();
 }
 
 void llmc::registerAllPasses() {
   mlir::registerAllPasses();
-#ifdef LLMC_HAS_REFERENCE
+  lm::registerLMPasses();
+  lm::registerLMPipelines();
   registerLMToLinalgPasses();
   registerReferenceToLLVMPipeline();
+  registerRTTransformsPasses();
+  registerRTToLLVMPasses();
+#ifdef LLMC_HAS_LM_TO_TILE
+  mlir::registerPass(createLMToTilePass);
+#endif
+#ifdef LLMC_HAS_TILE_TO_CPU
+  registerTileToLLVMPasses();
 #endif
 }

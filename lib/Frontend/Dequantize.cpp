@@ -15,7 +15,8 @@ template <class T> static T load(const unsigned char *at) {
 
 /// d * (q - zero) + m. For Q4_1 the compiler may not fuse the multiply and the add:
 /// the reference is two roundings (the build does not set -ffp-contract=fast).
-static void dequantizeNibbles(const unsigned char *nibbles, float d, int zero, float m, bool hasMinimum, float *out) {
+static void dequantizeNibbles(const unsigned char *nibbles, float d, int zero, float m, bool hasMinimum,
+                              float *out) {
 #pragma clang fp contract(off)
   for (int i = 0; i < 16; ++i) {
     float low = static_cast<float>((nibbles[i] & 15) - zero) * d;

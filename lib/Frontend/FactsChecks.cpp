@@ -19,10 +19,14 @@ int64_t frontend::checkedExtent(int64_t value, const std::string &where) {
 
 static void checkGeometry(const ModelFacts &facts, const std::string &file) {
   auto fail = [&](const std::string &message) { throw Error(file + ": " + message); };
-  for (auto [value, what] : {std::pair(facts.hidden, "hidden size"), {facts.layers, "layers"},
-                             {facts.heads, "attention heads"}, {facts.kvHeads, "kv heads"},
-                             {facts.headDim, "head dimension"}, {facts.ffn, "feed-forward size"},
-                             {facts.vocab, "vocabulary size"}, {facts.maxContext, "context length"}})
+  for (auto [value, what] : {std::pair(facts.hidden, "hidden size"),
+                             {facts.layers, "layers"},
+                             {facts.heads, "attention heads"},
+                             {facts.kvHeads, "kv heads"},
+                             {facts.headDim, "head dimension"},
+                             {facts.ffn, "feed-forward size"},
+                             {facts.vocab, "vocabulary size"},
+                             {facts.maxContext, "context length"}})
     checkedExtent(value, file + ": " + what);
   if (facts.heads % facts.kvHeads)
     fail("expected the attention heads to be a multiple of the kv heads, got " + std::to_string(facts.heads) +
@@ -31,8 +35,8 @@ static void checkGeometry(const ModelFacts &facts, const std::string &file) {
     fail("expected heads * head dimension of at most " + std::to_string(maxExtent) + ", got " +
          std::to_string(facts.heads) + " * " + std::to_string(facts.headDim));
   if (facts.rope.rotaryDim > facts.headDim)
-    fail("expected at most " + std::to_string(facts.headDim) + " rotated dimensions (the head dimension), got " +
-         std::to_string(facts.rope.rotaryDim));
+    fail("expected at most " + std::to_string(facts.headDim) +
+         " rotated dimensions (the head dimension), got " + std::to_string(facts.rope.rotaryDim));
   // NaN fails as well.
   if (!(facts.normEps >= 0 && facts.normEps < 1))
     fail("expected a norm epsilon from 0 to 1, got " + std::to_string(facts.normEps));
@@ -143,8 +147,9 @@ void frontend::checkOverlaps(const std::vector<TensorFact> &tensors, const std::
     const TensorFact &before = *order[i - 1], &after = *order[i];
     if (before.file == after.file && before.offset + before.bytes > after.offset)
       throw Error(files[after.file] + ": tensor " + quote(after.sourceName) + " at byte " +
-                  std::to_string(after.offset) + ": expected to start after tensor " + quote(before.sourceName) +
-                  ", which ends at byte " + std::to_string(before.offset + before.bytes));
+                  std::to_string(after.offset) + ": expected to start after tensor " +
+                  quote(before.sourceName) + ", which ends at byte " +
+                  std::to_string(before.offset + before.bytes));
   }
 }
 
@@ -156,7 +161,8 @@ void frontend::checkTokenizer(const TokenizerData &tokenizer, int64_t vocab, con
   int64_t count = static_cast<int64_t>(tokenizer.tokens.size());
   auto checkId = [&](int32_t id, const char *what) {
     if (id < -1 || id >= count)
-      fail(std::string("expected a ") + what + " id below " + std::to_string(count) + ", got " + std::to_string(id));
+      fail(std::string("expected a ") + what + " id below " + std::to_string(count) + ", got " +
+           std::to_string(id));
   };
   checkId(tokenizer.bosId, "bos token");
   checkId(tokenizer.padId, "pad token");
@@ -172,7 +178,8 @@ void frontend::checkTokenizer(const TokenizerData &tokenizer, int64_t vocab, con
     const auto &[left, right] = tokenizer.merges[i];
     for (const std::string &part : {left, right, left + right})
       if (part.empty() || !spellings.count(part))
-        fail("merge " + std::to_string(i) + ": expected parts and a result that are tokens, got " + quote(part));
+        fail("merge " + std::to_string(i) + ": expected parts and a result that are tokens, got " +
+             quote(part));
   }
   for (const AddedToken &token : tokenizer.added)
     if (token.content.empty())

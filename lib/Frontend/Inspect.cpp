@@ -71,14 +71,16 @@ void writeTensors(const ModelFacts &facts, TextWriter &out) {
     width = std::max(width, tensor.name.size());
   out.line("tensors:");
   for (const TensorFact &tensor : facts.tensors)
-    out.line("  %-*s  %-4s  %-16s  %12llu bytes", static_cast<int>(width), tensor.name.c_str(), toString(tensor.type),
-             shapeString(tensor.shape).c_str(), static_cast<unsigned long long>(tensor.bytes));
+    out.line("  %-*s  %-4s  %-16s  %12llu bytes", static_cast<int>(width), tensor.name.c_str(),
+             toString(tensor.type), shapeString(tensor.shape).c_str(),
+             static_cast<unsigned long long>(tensor.bytes));
   TypeTotal all;
   out.line("totals:");
   auto row = [&](const char *name, const TypeTotal &total) {
     out.line("  %-5s  %5llu tensors  %14llu parameters  %14llu bytes (%.1f MiB)", name,
-             static_cast<unsigned long long>(total.tensors), static_cast<unsigned long long>(total.parameters),
-             static_cast<unsigned long long>(total.bytes), static_cast<double>(total.bytes) / 1048576.0);
+             static_cast<unsigned long long>(total.tensors),
+             static_cast<unsigned long long>(total.parameters), static_cast<unsigned long long>(total.bytes),
+             static_cast<double>(total.bytes) / 1048576.0);
   };
   for (const auto &[type, total] : totalsByType(facts)) {
     row(toString(type), total);
@@ -99,18 +101,20 @@ void writeTokenizer(const ModelFacts &facts, TextWriter &out) {
   const TokenizerData &tokenizer = facts.tokenizer;
   size_t special = static_cast<size_t>(std::count_if(tokenizer.added.begin(), tokenizer.added.end(),
                                                      [](const AddedToken &token) { return token.special; }));
-  out.line("tokenizer:    byte-level BPE, %zu tokens, %zu merges, %zu added (%zu special)", tokenizer.tokens.size(),
-           tokenizer.merges.size(), tokenizer.added.size(), special);
+  out.line("tokenizer:    byte-level BPE, %zu tokens, %zu merges, %zu added (%zu special)",
+           tokenizer.tokens.size(), tokenizer.merges.size(), tokenizer.added.size(), special);
   std::vector<std::string> ends;
   for (int32_t id : tokenizer.eosIds)
     ends.push_back(tokenName(tokenizer, id));
-  out.line("  bos:        %s%s", tokenName(tokenizer, tokenizer.bosId).c_str(), tokenizer.addBos ? ", added" : "");
+  out.line("  bos:        %s%s", tokenName(tokenizer, tokenizer.bosId).c_str(),
+           tokenizer.addBos ? ", added" : "");
   out.line("  eos:        %s", ends.empty() ? "none" : join(ends).c_str());
   for (const std::string &pattern : tokenizer.splitPatterns)
     out.line("  split:      %s", quote(pattern, 400).c_str());
-  out.line("template:     %s", facts.chatTemplate.empty()
-                                   ? "no"
-                                   : ("yes, " + std::to_string(facts.chatTemplate.size()) + " bytes").c_str());
+  out.line("template:     %s",
+           facts.chatTemplate.empty()
+               ? "no"
+               : ("yes, " + std::to_string(facts.chatTemplate.size()) + " bytes").c_str());
 }
 
 } // namespace
@@ -119,7 +123,8 @@ std::string llmc::inspectText(const ModelFacts &facts) {
   TextWriter out;
   const RopeFacts &rope = facts.rope;
   out.line("model:        %s", quote(facts.name).c_str());
-  out.line("format:       %s, %zu file%s", facts.format.c_str(), facts.files.size(), facts.files.size() == 1 ? "" : "s");
+  out.line("format:       %s, %zu file%s", facts.format.c_str(), facts.files.size(),
+           facts.files.size() == 1 ? "" : "s");
   out.line("architecture: %s", facts.architecture.c_str());
   out.line("layers:       %lld", static_cast<Long>(facts.layers));
   out.line("hidden:       %lld", static_cast<Long>(facts.hidden));
@@ -131,9 +136,11 @@ std::string llmc::inspectText(const ModelFacts &facts) {
   if (facts.slidingWindow)
     out.line("window:       %lld", static_cast<Long>(facts.slidingWindow));
   out.line("norm epsilon: %g", facts.normEps);
-  out.line("bias:         %s", facts.attentionOutputBias ? "q, k, v, o" : facts.attentionBias ? "q, k, v" : "none");
-  out.line("rope:         theta %g, %lld dimensions, scaling %s", rope.theta, static_cast<Long>(rope.rotaryDim),
-           scalingName(rope));
+  out.line("bias:         %s", facts.attentionOutputBias ? "q, k, v, o"
+                               : facts.attentionBias     ? "q, k, v"
+                                                         : "none");
+  out.line("rope:         theta %g, %lld dimensions, scaling %s", rope.theta,
+           static_cast<Long>(rope.rotaryDim), scalingName(rope));
   out.line("kv cache:     %llu bytes a token in 16 bit, %llu in f32",
            static_cast<unsigned long long>(kvBytesPerToken(facts, 2)),
            static_cast<unsigned long long>(kvBytesPerToken(facts, 4)));
@@ -150,8 +157,12 @@ std::string llmc::inspectJson(const ModelFacts &facts) {
   const TokenizerData &tokenizer = facts.tokenizer;
   Json tensors = Json::array(), totals = Json::object();
   for (const TensorFact &tensor : facts.tensors)
-    tensors.push_back({{"name", tensor.name}, {"source_name", tensor.sourceName}, {"type", toString(tensor.type)},
-                       {"shape", tensor.shape}, {"file", facts.files[tensor.file]}, {"offset", tensor.offset},
+    tensors.push_back({{"name", tensor.name},
+                       {"source_name", tensor.sourceName},
+                       {"type", toString(tensor.type)},
+                       {"shape", tensor.shape},
+                       {"file", facts.files[tensor.file]},
+                       {"offset", tensor.offset},
                        {"bytes", tensor.bytes}});
   for (const auto &[type, total] : totalsByType(facts))
     totals[toString(type)] = {
@@ -173,11 +184,21 @@ std::string llmc::inspectJson(const ModelFacts &facts) {
       {"tied_head", facts.tiedHead},
       {"attention_bias", facts.attentionBias},
       {"attention_output_bias", facts.attentionOutputBias},
-      {"rope", {{"theta", rope.theta}, {"dimensions", rope.rotaryDim}, {"scaling", scalingName(rope)}, {"factor", rope.factor}}},
+      {"rope",
+       {{"theta", rope.theta},
+        {"dimensions", rope.rotaryDim},
+        {"scaling", scalingName(rope)},
+        {"factor", rope.factor}}},
       {"kv_bytes_per_token", {{"bf16", kvBytesPerToken(facts, 2)}, {"f32", kvBytesPerToken(facts, 4)}}},
-      {"tokenizer", {{"model", "byte-level BPE"}, {"tokens", tokenizer.tokens.size()}, {"merges", tokenizer.merges.size()},
-                     {"added", tokenizer.added.size()}, {"split_patterns", tokenizer.splitPatterns},
-                     {"bos", tokenizer.bosId}, {"add_bos", tokenizer.addBos}, {"eos", tokenizer.eosIds}}},
+      {"tokenizer",
+       {{"model", "byte-level BPE"},
+        {"tokens", tokenizer.tokens.size()},
+        {"merges", tokenizer.merges.size()},
+        {"added", tokenizer.added.size()},
+        {"split_patterns", tokenizer.splitPatterns},
+        {"bos", tokenizer.bosId},
+        {"add_bos", tokenizer.addBos},
+        {"eos", tokenizer.eosIds}}},
       {"chat_template", !facts.chatTemplate.empty()},
       {"totals", totals},
       {"tensors", tensors},

@@ -22,7 +22,8 @@ InputFile InputFile::open(const std::string &path) {
   if (::fstat(file.descriptor, &status) != 0)
     throw Error(path + ": cannot read its size: " + std::strerror(errno));
   if (!S_ISREG(status.st_mode))
-    throw Error(path + ": expected a regular file, got " + (S_ISDIR(status.st_mode) ? "a folder" : "a special file"));
+    throw Error(path + ": expected a regular file, got " +
+                (S_ISDIR(status.st_mode) ? "a folder" : "a special file"));
   file.bytes = static_cast<uint64_t>(status.st_size);
   return file;
 }
@@ -63,7 +64,8 @@ void InputFile::read(uint64_t offset, void *destination, uint64_t count) const {
     if (got < 0)
       throw Error(name + ": cannot read at byte " + std::to_string(offset) + ": " + std::strerror(errno));
     if (got == 0)
-      throw Error(name + ": the file became shorter while it was read, it ends at byte " + std::to_string(offset));
+      throw Error(name + ": the file became shorter while it was read, it ends at byte " +
+                  std::to_string(offset));
     out += got;
     offset += static_cast<uint64_t>(got);
     count -= static_cast<uint64_t>(got);
@@ -74,7 +76,8 @@ void ByteCursor::fail(uint64_t at, std::string_view what, const std::string &mes
   throw Error(file.path() + ": " + std::string(what) + " at byte " + std::to_string(at) + ": " + message);
 }
 
-void ByteCursor::checkCount(uint64_t count, uint64_t smallest, uint64_t fieldOffset, std::string_view what) const {
+void ByteCursor::checkCount(uint64_t count, uint64_t smallest, uint64_t fieldOffset,
+                            std::string_view what) const {
   if (count > remaining() / smallest)
     fail(fieldOffset, what,
          "expected at most " + std::to_string(remaining() / smallest) + " (" + std::to_string(remaining()) +
@@ -85,7 +88,8 @@ void ByteCursor::readBytes(void *destination, uint64_t count, std::string_view w
   constexpr uint64_t bufferBytes = 256 * 1024;
   if (count > remaining())
     fail(position, what,
-         "expected " + std::to_string(count) + " more bytes, got the end of the file after " + std::to_string(remaining()));
+         "expected " + std::to_string(count) + " more bytes, got the end of the file after " +
+             std::to_string(remaining()));
   char *out = static_cast<char *>(destination);
   while (count > 0) {
     if (position < bufferStart || position >= bufferStart + buffer.size()) {
@@ -104,14 +108,16 @@ void ByteCursor::readBytes(void *destination, uint64_t count, std::string_view w
 void ByteCursor::skip(uint64_t count, std::string_view what) {
   if (count > remaining())
     fail(position, what,
-         "expected " + std::to_string(count) + " more bytes, got the end of the file after " + std::to_string(remaining()));
+         "expected " + std::to_string(count) + " more bytes, got the end of the file after " +
+             std::to_string(remaining()));
   position += count;
 }
 
 std::string llmc::readTextFile(const std::string &path, uint64_t limit) {
   InputFile file = InputFile::open(path);
   if (file.size() > limit)
-    throw Error(path + ": expected at most " + std::to_string(limit) + " bytes, got " + std::to_string(file.size()));
+    throw Error(path + ": expected at most " + std::to_string(limit) + " bytes, got " +
+                std::to_string(file.size()));
   std::string text(file.size(), '\0');
   file.read(0, text.data(), text.size());
   return text;

@@ -51,7 +51,8 @@ public:
   using string_t = json::string_t;
   using binary_t = json::binary_t;
 
-  TreeBuilder(const std::string &file, const char *start, const char *const &current, uint64_t base, JsonNode &root)
+  TreeBuilder(const std::string &file, const char *start, const char *const &current, uint64_t base,
+              JsonNode &root)
       : file(file), start(start), current(current), base(base), root(root) {}
 
   bool null() { return put(std::monostate()); }

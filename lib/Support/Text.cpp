@@ -11,7 +11,10 @@ static size_t utf8Length(std::string_view text) {
   uint8_t lead = byte(0);
   if (lead < 0x80)
     return 1;
-  size_t length = lead >= 0xf0 && lead <= 0xf4 ? 4 : lead >= 0xe0 && lead < 0xf0 ? 3 : lead >= 0xc2 && lead < 0xe0 ? 2 : 0;
+  size_t length = lead >= 0xf0 && lead <= 0xf4  ? 4
+                  : lead >= 0xe0 && lead < 0xf0 ? 3
+                  : lead >= 0xc2 && lead < 0xe0 ? 2
+                                                : 0;
   if (length == 0 || text.size() < length)
     return 0;
   for (size_t i = 1; i < length; ++i)

@@ -39,7 +39,8 @@ public:
   /// ordered, head by head, for rotation of neighbours, and are reordered when packed.
   virtual Weight matrix(const std::string &name, int64_t rows, int64_t columns, int64_t headDim = 0) = 0;
   /// A vector [size] from the tensor `tensor` (with its suffix). `headDim` as above.
-  virtual Weight vector(const std::string &name, const std::string &tensor, int64_t size, int64_t headDim = 0) = 0;
+  virtual Weight vector(const std::string &name, const std::string &tensor, int64_t size,
+                        int64_t headDim = 0) = 0;
   /// A computed table [1, values.size()].
   virtual Weight table(const std::string &name, const std::vector<float> &values) = 0;
 

@@ -35,8 +35,8 @@ uint64_t storageBytes(DType type, uint64_t count);
 unsigned blockSize(DType type); // 1 or 32
 
 struct TensorFact {
-  std::string name;           // canonical
-  std::string sourceName;     // as in the file, for messages
+  std::string name;       // canonical
+  std::string sourceName; // as in the file, for messages
   DType type = DType::F32;
   std::vector<int64_t> shape; // row major, outermost first: [out, in] for a matrix
   uint32_t file = 0;          // index into ModelFacts::files
@@ -49,11 +49,11 @@ struct TensorFact {
 struct RopeFacts {
   enum class Scaling { None, Linear, Llama3 } scaling = Scaling::None;
   double theta = 10000.0;
-  double factor = 1.0;           // Linear, Llama3
-  double lowFreqFactor = 1.0;    // Llama3
-  double highFreqFactor = 4.0;   // Llama3
-  int64_t originalContext = 0;   // Llama3: original_max_position_embeddings
-  int64_t rotaryDim = 0;         // even, <= headDim
+  double factor = 1.0;         // Linear, Llama3
+  double lowFreqFactor = 1.0;  // Llama3
+  double highFreqFactor = 4.0; // Llama3
+  int64_t originalContext = 0; // Llama3: original_max_position_embeddings
+  int64_t rotaryDim = 0;       // even, <= headDim
   /// True when the file's q and k rows are ordered for rotation of neighbours
   /// (GGUF of the llama architecture); llmc reorders the rows when packing, so
   /// that the compiled model always rotates halves.
@@ -72,10 +72,10 @@ struct ModelFacts {
   int64_t hidden = 0, layers = 0, heads = 0, kvHeads = 0, headDim = 0;
   int64_t ffn = 0, vocab = 0, maxContext = 0;
   double normEps = 1e-5;
-  bool tiedHead = false;      // logits use token_embd.weight
-  bool attentionBias = false; // q, k, v (Qwen2; Llama with attention_bias)
+  bool tiedHead = false;            // logits use token_embd.weight
+  bool attentionBias = false;       // q, k, v (Qwen2; Llama with attention_bias)
   bool attentionOutputBias = false; // blk.N.attn_output.bias (Llama with attention_bias)
-  int64_t slidingWindow = 0;  // 0: none
+  int64_t slidingWindow = 0;        // 0: none
   RopeFacts rope;
   std::vector<std::string> files; // absolute or as given, existing
   std::vector<TensorFact> tensors;

@@ -42,8 +42,9 @@ private:
     if (!architecture)
       metadata.fail("general.architecture", "expected one of llama, qwen2, got no such key");
     if (*architecture != "llama" && *architecture != "qwen2")
-      metadata.fail("general.architecture", "unsupported architecture: expected one of llama (also mistral), qwen2, got " +
-                                                quote(*architecture));
+      metadata.fail("general.architecture",
+                    "unsupported architecture: expected one of llama (also mistral), qwen2, got " +
+                        quote(*architecture));
     facts.architecture = *architecture;
     if (const std::string *name = metadata.string("general.name"))
       facts.name = *name;
@@ -51,7 +52,8 @@ private:
       metadata.fail("split.count", "expected a file in one part, got " + std::to_string(*parts) + " parts");
     // Kept out of checkFacts since the keys are GGUF's own.
     if (auto experts = metadata.integer(key("expert_count")); experts && *experts > 0)
-      metadata.fail(key("expert_count"), "expected a dense model, got " + std::to_string(*experts) + " experts");
+      metadata.fail(key("expert_count"),
+                    "expected a dense model, got " + std::to_string(*experts) + " experts");
   }
 
   void readGeometry() {
@@ -80,14 +82,16 @@ private:
                                                  std::to_string(facts.hidden));
     facts.headDim = keyLength.value_or(facts.hidden / facts.heads);
     if (valueLength.value_or(facts.headDim) != facts.headDim)
-      metadata.fail(key("attention.value_length"), "expected the key length " + std::to_string(facts.headDim) +
-                                                       ", got " + std::to_string(*valueLength));
+      metadata.fail(key("attention.value_length"), "expected the key length " +
+                                                       std::to_string(facts.headDim) + ", got " +
+                                                       std::to_string(*valueLength));
   }
 
   void readVocabulary() {
     auto vocab = metadata.optionalExtent(key("vocab_size"));
-    auto embedding = std::find_if(tensors.begin(), tensors.end(),
-                                  [](const TensorFact &tensor) { return tensor.name == "token_embd.weight"; });
+    auto embedding = std::find_if(tensors.begin(), tensors.end(), [](const TensorFact &tensor) {
+      return tensor.name == "token_embd.weight";
+    });
     if (!vocab && embedding != tensors.end())
       vocab = embedding->shape.front();
     if (!vocab)
@@ -114,7 +118,8 @@ private:
         rope.scaling = RopeFacts::Scaling::None;
     }
     if (facts.find("rope_factors_long.weight"))
-      throw Error(file.path() + ": tensor \"rope_factors_long.weight\": expected rope without longrope scaling, got it");
+      throw Error(file.path() +
+                  ": tensor \"rope_factors_long.weight\": expected rope without longrope scaling, got it");
     readFreqFactors();
   }
 
@@ -128,8 +133,8 @@ private:
     if (found->type != DType::F32)
       throw Error(where + ": expected type F32, got " + llmc::toString(found->type));
     if (found->shape != std::vector<int64_t>{facts.rope.rotaryDim / 2})
-      throw Error(where + ": expected shape " + shapeString(std::vector<int64_t>{facts.rope.rotaryDim / 2}) + ", got " +
-                  shapeString(found->shape));
+      throw Error(where + ": expected shape " + shapeString(std::vector<int64_t>{facts.rope.rotaryDim / 2}) +
+                  ", got " + shapeString(found->shape));
     facts.rope.freqFactors.resize(found->bytes / sizeof(float));
     file.read(found->offset, facts.rope.freqFactors.data(), found->bytes);
     facts.tensors.erase(found); // it is now part of the table

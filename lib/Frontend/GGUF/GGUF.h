@@ -43,7 +43,9 @@ public:
   explicit Metadata(std::string path) : path(std::move(path)) {}
 
   /// False if the key is there already.
-  bool insert(std::string key, Value value) { return values.emplace(std::move(key), std::move(value)).second; }
+  bool insert(std::string key, Value value) {
+    return values.emplace(std::move(key), std::move(value)).second;
+  }
   const Value *find(const std::string &key) const;
 
   // Absent: nothing. Of another type: Error.

@@ -21,8 +21,8 @@ const Value *Metadata::find(const std::string &key) const {
 
 void Metadata::fail(const std::string &key, const std::string &message) const {
   const Value *value = find(key);
-  throw Error(path + ": key " + quote(key) + (value ? " at byte " + std::to_string(value->position) : "") + ": " +
-              message);
+  throw Error(path + ": key " + quote(key) + (value ? " at byte " + std::to_string(value->position) : "") +
+              ": " + message);
 }
 
 void Metadata::failType(const std::string &key, const Value &value, const std::string &expected) const {

@@ -11,9 +11,9 @@ using namespace llmc::gguf;
 
 namespace {
 
-constexpr uint64_t maxKeyBytes = 65535;             // the specification's limit
+constexpr uint64_t maxKeyBytes = 65535; // the specification's limit
 constexpr uint64_t maxStringBytes = uint64_t(64) << 20;
-constexpr uint64_t stringHeader = 8;                // length
+constexpr uint64_t stringHeader = 8; // length
 constexpr uint64_t smallestPair = stringHeader + 1 + 4 + 1;
 constexpr uint64_t smallestTensor = stringHeader + 1 + 4 + 8 + 4 + 8;
 
@@ -42,11 +42,12 @@ uint64_t scalarBytes(ValueType type) {
 
 /// ggml's numbers for tensor types; nothing for those llmc computes is missing here.
 const char *typeName(uint32_t id) {
-  static const char *const names[] = {
-      "F32",     "F16",     "Q4_0",    "Q4_1",  nullptr, nullptr, "Q5_0",  "Q5_1",  "Q8_0", "Q8_1",  "Q2_K",
-      "Q3_K",    "Q4_K",    "Q5_K",    "Q6_K",  "Q8_K",  "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S",
-      "IQ2_S",   "IQ4_XS",  "I8",      "I16",   "I32",   "I64",   "F64",   "IQ1_M", "BF16", nullptr, nullptr,
-      nullptr,   "TQ1_0",   "TQ2_0",   nullptr, nullptr, nullptr, "MXFP4", "NVFP4"};
+  static const char *const names[] = {"F32",   "F16",   "Q4_0",    "Q4_1",   nullptr,   nullptr, "Q5_0",
+                                      "Q5_1",  "Q8_0",  "Q8_1",    "Q2_K",   "Q3_K",    "Q4_K",  "Q5_K",
+                                      "Q6_K",  "Q8_K",  "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL",
+                                      "IQ3_S", "IQ2_S", "IQ4_XS",  "I8",     "I16",     "I32",   "I64",
+                                      "F64",   "IQ1_M", "BF16",    nullptr,  nullptr,   nullptr, "TQ1_0",
+                                      "TQ2_0", nullptr, nullptr,   nullptr,  "MXFP4",   "NVFP4"};
   return id < std::size(names) ? names[id] : nullptr;
 }
 
@@ -89,7 +90,8 @@ private:
     uint64_t length = cursor.read<uint64_t>(what + " length");
     cursor.checkCount(length, 1, at, what + " length");
     if (length > limit)
-      cursor.fail(at, what + " length", "expected at most " + std::to_string(limit) + ", got " + std::to_string(length));
+      cursor.fail(at, what + " length",
+                  "expected at most " + std::to_string(limit) + ", got " + std::to_string(length));
     std::string text(length, '\0');
     cursor.readBytes(text.data(), length, what);
     return text;
@@ -199,7 +201,8 @@ private:
       contents.metadata.failType("general.alignment", *value, "a u32");
     alignment = std::get<uint64_t>(value->data);
     if (alignment == 0 || (alignment & (alignment - 1)))
-      contents.metadata.fail("general.alignment", "expected a power of two, got " + std::to_string(alignment));
+      contents.metadata.fail("general.alignment",
+                             "expected a power of two, got " + std::to_string(alignment));
   }
 
   DType readTensorType(const std::string &what) {
@@ -220,8 +223,9 @@ private:
       return DType::BF16;
     }
     const char *name = typeName(id);
-    cursor.fail(at, what, std::string("expected type F32, F16, BF16, Q4_0, Q4_1 or Q8_0, got ") +
-                              (name ? name : ("the unknown type " + std::to_string(id)).c_str()));
+    cursor.fail(at, what,
+                std::string("expected type F32, F16, BF16, Q4_0, Q4_1 or Q8_0, got ") +
+                    (name ? name : ("the unknown type " + std::to_string(id)).c_str()));
   }
 
   void readTensor(uint64_t index) {
@@ -241,14 +245,16 @@ private:
     for (int64_t extent : tensor.shape)
       values *= static_cast<uint64_t>(extent); // checked in readExtents
     if (static_cast<uint64_t>(tensor.shape.back()) % blockSize(tensor.type))
-      cursor.fail(at, what, std::string("expected rows of a multiple of 32 values for ") + llmc::toString(tensor.type) +
-                                ", got " + std::to_string(tensor.shape.back()));
+      cursor.fail(at, what,
+                  std::string("expected rows of a multiple of 32 values for ") + llmc::toString(tensor.type) +
+                      ", got " + std::to_string(tensor.shape.back()));
     tensor.bytes = storageBytes(tensor.type, values);
     uint64_t offsetAt = cursor.offset();
     tensor.offset = cursor.read<uint64_t>(what + " offset");
     if (tensor.offset % alignment)
-      cursor.fail(offsetAt, what + " offset", "expected a multiple of the alignment " + std::to_string(alignment) +
-                                                  ", got " + std::to_string(tensor.offset));
+      cursor.fail(offsetAt, what + " offset",
+                  "expected a multiple of the alignment " + std::to_string(alignment) + ", got " +
+                      std::to_string(tensor.offset));
     contents.tensors.push_back(std::move(tensor));
   }
 
@@ -265,8 +271,8 @@ private:
       if (extent == 0)
         cursor.fail(at, what + " extent", "expected at least 1, got 0");
       if (__builtin_mul_overflow(product, extent, &product) || product > uint64_t(1) << 60)
-        cursor.fail(at, what + " extent", "expected at most 2^60 values in all, got more (extent " +
-                                              std::to_string(extent) + ")");
+        cursor.fail(at, what + " extent",
+                    "expected at most 2^60 values in all, got more (extent " + std::to_string(extent) + ")");
       tensor.shape.insert(tensor.shape.begin(), static_cast<int64_t>(extent));
     }
   }
@@ -279,9 +285,9 @@ private:
       bool wraps = __builtin_add_overflow(tensor.offset, start, &tensor.offset);
       wraps = wraps || __builtin_add_overflow(tensor.offset, tensor.bytes, &end);
       if (wraps || end > file.size())
-        throw Error(file.path() + ": tensor " + quote(tensor.name) + " at byte " + std::to_string(tensor.offset) +
-                    ": expected " + std::to_string(tensor.bytes) + " bytes, got the end of the file at byte " +
-                    std::to_string(file.size()));
+        throw Error(file.path() + ": tensor " + quote(tensor.name) + " at byte " +
+                    std::to_string(tensor.offset) + ": expected " + std::to_string(tensor.bytes) +
+                    " bytes, got the end of the file at byte " + std::to_string(file.size()));
     }
     frontend::checkOverlaps(contents.tensors, {file.path()});
   }

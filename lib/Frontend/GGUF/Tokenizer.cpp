@@ -21,8 +21,8 @@ enum TokenType : int64_t { Normal = 1, Unknown, Control, UserDefined, Unused, By
 
 bool endsTurn(const std::string &spelling) {
   static const std::unordered_set<std::string> known = {
-      "<|eot_id|>", "<|im_end|>",          "<|end|>",         "<end_of_turn>", "<|endoftext|>", "<|eom_id|>",
-      "<EOT>",      "<|end_of_text|>", "<end_of_utterance>", "</s>"};
+      "<|eot_id|>", "<|im_end|>", "<|end|>",         "<end_of_turn>",      "<|endoftext|>",
+      "<|eom_id|>", "<EOT>",      "<|end_of_text|>", "<end_of_utterance>", "</s>"};
   return known.count(spelling) > 0;
 }
 
@@ -53,8 +53,8 @@ private:
       metadata.fail("tokenizer.ggml.tokens", "expected an array of strings, got none");
     for (size_t i = 0; i < tokens->size(); ++i)
       if (!isValidUtf8((*tokens)[i]))
-        metadata.fail("tokenizer.ggml.tokens", "token " + std::to_string(i) + ": expected UTF-8, got " +
-                                                   quote((*tokens)[i]));
+        metadata.fail("tokenizer.ggml.tokens",
+                      "token " + std::to_string(i) + ": expected UTF-8, got " + quote((*tokens)[i]));
     out.tokens = *tokens;
     metadata.checkArray("tokenizer.ggml.scores", ValueType::F32);
   }
@@ -69,7 +69,8 @@ private:
       size_t space = merge.find(' ');
       if (space == std::string::npos || merge.find(' ', space + 1) != std::string::npos)
         metadata.fail("tokenizer.ggml.merges", "merge " + std::to_string(i) +
-                                                   ": expected two parts with one space between, got " + quote(merge));
+                                                   ": expected two parts with one space between, got " +
+                                                   quote(merge));
       out.merges.emplace_back(merge.substr(0, space), merge.substr(space + 1));
     }
   }
@@ -96,12 +97,14 @@ private:
       return;
     if (types->size() != out.tokens.size())
       metadata.fail("tokenizer.ggml.token_type", "expected " + std::to_string(out.tokens.size()) +
-                                                     " entries (one a token), got " + std::to_string(types->size()));
+                                                     " entries (one a token), got " +
+                                                     std::to_string(types->size()));
     for (size_t i = 0; i < types->size(); ++i) {
       int64_t type = (*types)[i];
       if (type < 0 || type > Byte) // 0: undefined, in files of old converters
-        metadata.fail("tokenizer.ggml.token_type",
-                      "token " + std::to_string(i) + ": expected a type from 0 to 6, got " + std::to_string(type));
+        metadata.fail("tokenizer.ggml.token_type", "token " + std::to_string(i) +
+                                                       ": expected a type from 0 to 6, got " +
+                                                       std::to_string(type));
       bool special = type == Control || type == Unknown;
       if ((!special && type != UserDefined) || out.tokens[i].empty())
         continue;
@@ -148,6 +151,4 @@ private:
 
 } // namespace
 
-TokenizerData gguf::readTokenizer(const Metadata &metadata) {
-  return TokenizerReader(metadata).run();
-}
+TokenizerData gguf::readTokenizer(const Metadata &metadata) { return TokenizerReader(metadata).run(); }

@@ -37,7 +37,8 @@ const Family &readFamily(const JsonView &config) {
     if (named->string() == family.className || named->string() == family.modelType)
       return family;
   throw named->error("unsupported architecture: expected one of " + supportedArchitectures() +
-                     " (LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM), got " + quote(named->string()));
+                     " (LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM), got " +
+                     quote(named->string()));
 }
 
 int64_t extent(const JsonView &view) {
@@ -65,8 +66,8 @@ void refuseUnsupported(const JsonView &config) {
         method = quote(named->string());
     throw quantization->error("expected unquantised weights, got " + method);
   }
-  if (auto activation = config.find("hidden_act"); activation && activation->string() != "silu" &&
-                                                   activation->string() != "swish")
+  if (auto activation = config.find("hidden_act");
+      activation && activation->string() != "silu" && activation->string() != "swish")
     throw activation->expected("\"silu\"");
   if (auto bias = config.find("mlp_bias"); bias && bias->boolean())
     throw bias->expected("false");
@@ -81,8 +82,9 @@ void readAttention(const JsonView &config, const Family &family, ModelFacts &fac
   facts.kvHeads = extentOr(config, "num_key_value_heads", fallback);
   auto headDim = config.find("head_dim");
   if (!headDim && facts.hidden % facts.heads)
-    throw config.get("hidden_size").expected("a multiple of the " + std::to_string(facts.heads) +
-                                             " attention heads, since there is no head_dim");
+    throw config.get("hidden_size")
+        .expected("a multiple of the " + std::to_string(facts.heads) +
+                  " attention heads, since there is no head_dim");
   facts.headDim = headDim ? extent(*headDim) : facts.hidden / facts.heads;
   if (facts.architecture == "qwen2") {
     facts.attentionBias = true; // Qwen2Attention: q, k, v have one, o has none
@@ -98,7 +100,8 @@ void readWindow(const JsonView &config, ModelFacts &facts) {
   } else if (facts.architecture == "qwen2" && flag(config, "use_sliding_window", false)) {
     // Layers from max_window_layers on use the window, those before do not.
     if (extentOr(config, "max_window_layers", 28) < facts.layers)
-      throw config.get("use_sliding_window").expected("false (a window in some layers only is not supported)");
+      throw config.get("use_sliding_window")
+          .expected("false (a window in some layers only is not supported)");
   }
   if (facts.slidingWindow >= facts.maxContext)
     facts.slidingWindow = 0;

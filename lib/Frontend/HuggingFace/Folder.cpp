@@ -22,7 +22,8 @@ static std::optional<JsonDocument> readOptional(const std::string &path) {
 }
 
 /// generation_config.json's ids win over config.json's, as in transformers' generate().
-static std::vector<int32_t> readEosIds(const JsonView &config, const std::optional<JsonDocument> &generation) {
+static std::vector<int32_t> readEosIds(const JsonView &config,
+                                       const std::optional<JsonDocument> &generation) {
   std::vector<int32_t> ids;
   if (generation)
     ids = readIds(generation->root(), "eos_token_id");

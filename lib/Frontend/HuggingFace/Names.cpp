@@ -11,10 +11,10 @@ static const std::pair<const char *, const char *> globalNames[] = {
     {"lm_head.bias", "output.bias"},
 };
 static const std::pair<const char *, const char *> layerNames[] = {
-    {"input_layernorm.", "attn_norm."}, {"self_attn.q_proj.", "attn_q."},
-    {"self_attn.k_proj.", "attn_k."},   {"self_attn.v_proj.", "attn_v."},
+    {"input_layernorm.", "attn_norm."},    {"self_attn.q_proj.", "attn_q."},
+    {"self_attn.k_proj.", "attn_k."},      {"self_attn.v_proj.", "attn_v."},
     {"self_attn.o_proj.", "attn_output."}, {"post_attention_layernorm.", "ffn_norm."},
-    {"mlp.gate_proj.", "ffn_gate."},    {"mlp.up_proj.", "ffn_up."},
+    {"mlp.gate_proj.", "ffn_gate."},       {"mlp.up_proj.", "ffn_up."},
     {"mlp.down_proj.", "ffn_down."},
 };
 static const std::string layerPrefix = "model.layers.", blockPrefix = "blk.";

@@ -35,11 +35,12 @@ RopeFacts readBlock(const JsonView &block, double topTheta, const ModelFacts &fa
   auto fraction = block.find("partial_rotary_factor");
   double share = fraction ? positive(*fraction) : topFraction;
   if (share > 1)
-    throw (fraction ? *fraction : block).expected("a share of at most 1");
+    throw(fraction ? *fraction : block).expected("a share of at most 1");
   rope.rotaryDim = static_cast<int64_t>(static_cast<double>(facts.headDim) * share);
   if (rope.rotaryDim < 2 || rope.rotaryDim % 2)
-    throw block.error("expected an even number of rotated dimensions, got " + std::to_string(rope.rotaryDim) + " (head_dim " +
-                      std::to_string(facts.headDim) + " times " + std::to_string(share) + ")");
+    throw block.error("expected an even number of rotated dimensions, got " + std::to_string(rope.rotaryDim) +
+                      " (head_dim " + std::to_string(facts.headDim) + " times " + std::to_string(share) +
+                      ")");
   auto type = typeOf(block);
   if (!type) {
     if (auto factor = block.find("factor"))
@@ -69,8 +70,9 @@ RopeFacts readBlock(const JsonView &block, double topTheta, const ModelFacts &fa
 }
 
 bool same(const RopeFacts &a, const RopeFacts &b) {
-  return a.scaling == b.scaling && a.theta == b.theta && a.factor == b.factor && a.lowFreqFactor == b.lowFreqFactor &&
-         a.highFreqFactor == b.highFreqFactor && a.originalContext == b.originalContext && a.rotaryDim == b.rotaryDim;
+  return a.scaling == b.scaling && a.theta == b.theta && a.factor == b.factor &&
+         a.lowFreqFactor == b.lowFreqFactor && a.highFreqFactor == b.highFreqFactor &&
+         a.originalContext == b.originalContext && a.rotaryDim == b.rotaryDim;
 }
 
 /// True for {"full_attention": {...}, "sliding_attention": {...}}.

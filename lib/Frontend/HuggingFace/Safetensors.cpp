@@ -62,8 +62,8 @@ private:
       throw Error(where + "too large: expected at most " + std::to_string(maxHeaderBytes) + ", got " +
                   std::to_string(length));
     if (length > file.size() - 8)
-      throw Error(where + "past the end of the file: expected at most " + std::to_string(file.size() - 8) + ", got " +
-                  std::to_string(length));
+      throw Error(where + "past the end of the file: expected at most " + std::to_string(file.size() - 8) +
+                  ", got " + std::to_string(length));
     if (length < 2)
       throw Error(where + "expected at least 2, got " + std::to_string(length));
     std::string text(length, '\0');
@@ -100,7 +100,8 @@ private:
       throw shape.expected("at most 8 extents");
     for (size_t i = 0; i < shape.array().size(); ++i) {
       uint64_t extent = readNumber(shape.at(i));
-      if (__builtin_mul_overflow(values, extent, &values) || values > uint64_t(1) << 60 || extent > uint64_t(1) << 60)
+      if (__builtin_mul_overflow(values, extent, &values) || values > uint64_t(1) << 60 ||
+          extent > uint64_t(1) << 60)
         throw shape.at(i).expected("at most 2^60 values in all");
       tensor.shape.push_back(static_cast<int64_t>(extent));
     }
@@ -111,12 +112,14 @@ private:
       throw offsets.at(1).expected("at least the first offset " + std::to_string(begin));
     if (end > dataBytes)
       throw offsets.at(1).error("expected the data to end by byte " + std::to_string(dataBytes) +
-                                " (the end of the file, counted from the data's start), got " + std::to_string(end));
+                                " (the end of the file, counted from the data's start), got " +
+                                std::to_string(end));
     tensor.bytes = end - begin;
     tensor.offset = dataStart + begin;
     if (type.bytes != 0 && tensor.bytes != values * type.bytes)
       throw offsets.error("expected " + std::to_string(values * type.bytes) + " bytes for shape " +
-                          shapeString(tensor.shape) + " of " + type.name + ", got " + std::to_string(tensor.bytes));
+                          shapeString(tensor.shape) + " of " + type.name + ", got " +
+                          std::to_string(tensor.bytes));
     spans.push_back(tensor);
     if (!type.computable) {
       out.otherTypes[tensor.name] = type.name;

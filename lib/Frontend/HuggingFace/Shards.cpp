@@ -57,14 +57,16 @@ public:
     } else if (exists(index)) {
       readSharded(index);
     } else {
-      throw Error(folder + ": expected model.safetensors or model.safetensors.index.json, got neither" + hint());
+      throw Error(folder + ": expected model.safetensors or model.safetensors.index.json, got neither" +
+                  hint());
     }
     refuseOtherTypes();
   }
 
 private:
   std::string hint() const {
-    for (const char *other : {"pytorch_model.bin", "pytorch_model.bin.index.json", "consolidated.safetensors"})
+    for (const char *other :
+         {"pytorch_model.bin", "pytorch_model.bin.index.json", "consolidated.safetensors"})
       if (exists(folder + "/" + other))
         return std::string(" (") + other + " is not supported)";
     return "";
@@ -96,7 +98,8 @@ private:
     facts.files.push_back(path);
     for (const auto &[name, type] : header.otherTypes)
       if (take(name, path, promised))
-        otherTypes.emplace(name, path + ": tensor " + quote(name) + ": expected type F32, F16 or BF16, got " + type);
+        otherTypes.emplace(name, path + ": tensor " + quote(name) + ": expected type F32, F16 or BF16, got " +
+                                     type);
     for (TensorFact &tensor : header.tensors)
       if (take(tensor.sourceName, path, promised)) {
         tensor.file = file;
@@ -118,8 +121,8 @@ private:
   void refuseOtherTypes() {
     for (const auto &[name, message] : otherTypes) {
       std::string canonical = canonicalName(name);
-      bool buffer = name.find("inv_freq") != std::string::npos || name.find("rotary_emb") != std::string::npos ||
-                    name.ends_with(".attn.bias");
+      bool buffer = name.find("inv_freq") != std::string::npos ||
+                    name.find("rotary_emb") != std::string::npos || name.ends_with(".attn.bias");
       if (canonical != name && !buffer)
         throw Error(message);
       facts.warnings.push_back(message + ", not used");
@@ -134,4 +137,6 @@ private:
 
 } // namespace
 
-void huggingface::readTensors(const std::string &folder, ModelFacts &facts) { FolderTensors(folder, facts).run(); }
+void huggingface::readTensors(const std::string &folder, ModelFacts &facts) {
+  FolderTensors(folder, facts).run();
+}

@@ -35,7 +35,8 @@ static void readAddedTokens(const JsonView &decoder, ModelFacts &facts) {
     if (known || content.empty())
       continue;
     if (id >= facts.vocab) {
-      facts.warnings.push_back(view.error("added token " + quote(content) + " is beyond the vocabulary, not used").what());
+      facts.warnings.push_back(
+          view.error("added token " + quote(content) + " is beyond the vocabulary, not used").what());
       continue;
     }
     auto flag = [&](const char *key) {
@@ -48,8 +49,8 @@ static void readAddedTokens(const JsonView &decoder, ModelFacts &facts) {
     if (!spelling.empty() && spelling != content)
       throw view.error("expected " + quote(spelling) + ", the token of that id, got " + quote(content));
     spelling = content;
-    tokenizer.added.push_back({id, content, flag("special"), flag("lstrip"), flag("rstrip"), flag("single_word"),
-                               flag("normalized")});
+    tokenizer.added.push_back({id, content, flag("special"), flag("lstrip"), flag("rstrip"),
+                               flag("single_word"), flag("normalized")});
   }
 }
 

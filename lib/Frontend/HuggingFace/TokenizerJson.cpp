@@ -29,7 +29,7 @@ public:
       readNormalizer(*normalizer, out);
     auto preTokenizer = json.find("pre_tokenizer");
     if (!preTokenizer || !isByteLevel(*preTokenizer, "pretokenizers"))
-      throw (preTokenizer ? *preTokenizer : json)
+      throw(preTokenizer ? *preTokenizer : json)
           .error("expected a pre_tokenizer with ByteLevel (byte-level BPE), got none");
     readPreTokenizer(*preTokenizer, out);
     if (auto decoder = json.find("decoder"); decoder && !isByteLevel(*decoder, "decoders"))
@@ -135,8 +135,9 @@ private:
     if (content.string().empty())
       throw content.expected("text");
     if (int64_t id = idView.integer(); id >= vocab) {
-      warnings.push_back(idView.error("added token " + quote(content.string()) +
-                                      " is beyond the vocabulary size " + std::to_string(vocab) + ", not used")
+      warnings.push_back(idView
+                             .error("added token " + quote(content.string()) +
+                                    " is beyond the vocabulary size " + std::to_string(vocab) + ", not used")
                              .what());
       return;
     }
@@ -210,6 +211,7 @@ private:
 
 } // namespace
 
-TokenizerData huggingface::readTokenizer(const JsonView &json, int64_t vocab, std::vector<std::string> &warnings) {
+TokenizerData huggingface::readTokenizer(const JsonView &json, int64_t vocab,
+                                         std::vector<std::string> &warnings) {
   return TokenizerReader(json, vocab, warnings).run();
 }

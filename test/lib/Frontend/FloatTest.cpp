@@ -1,6 +1,6 @@
 //===- FloatTest.cpp - 16 bit formats (B49) and block types ---------------===//
-#include "llmc/Frontend/Dequantize.h"
 #include "llmc/Support/Float.h"
+#include "llmc/Frontend/Dequantize.h"
 
 #include <cmath>
 #include <cstring>
@@ -64,7 +64,8 @@ TEST(Float, F16AgreesWithTheCompiler) {
     float value = static_cast<float>(native);
     EXPECT_EQ(f16ToF32(static_cast<uint16_t>(bits)), value);
     float next = f16ToF32(static_cast<uint16_t>(bits + 1)), middle = value + (next - value) / 2;
-    for (float probe : {std::nextafter(value, 1e9f), std::nextafter(middle, 0.0f), middle, std::nextafter(middle, 1e9f)}) {
+    for (float probe :
+         {std::nextafter(value, 1e9f), std::nextafter(middle, 0.0f), middle, std::nextafter(middle, 1e9f)}) {
       if (!std::isfinite(probe))
         continue;
       ASSERT_EQ(f32ToF16(probe), std::bit_cast<uint16_t>(static_cast<_Float16>(probe))) << bits;

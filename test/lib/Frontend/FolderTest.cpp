@@ -31,7 +31,8 @@ TEST(Folder, TinyTokenizer) {
   TempDir dir;
   tinyFolder(dir);
   TokenizerData tokenizer = loadModelFacts(dir.path).tokenizer;
-  EXPECT_EQ(tokenizer.tokens, (std::vector<std::string>{"<s>", "</s>", "a", "b", "ab", "Ġ", "Ġa", "<|im_end|>", "1"}));
+  EXPECT_EQ(tokenizer.tokens,
+            (std::vector<std::string>{"<s>", "</s>", "a", "b", "ab", "Ġ", "Ġa", "<|im_end|>", "1"}));
   EXPECT_EQ(tokenizer.splitPatterns, (std::vector<std::string>{"\\p{N}{1,3}", "\\p{N}"}));
   EXPECT_TRUE(tokenizer.nfc);
   EXPECT_TRUE(tokenizer.ignoreMerges);
@@ -233,7 +234,8 @@ protected:
     for (const StoredTensor &tensor : second)
       map += "\"" + tensor.name + "\": " + name + ",\n";
     map.resize(map.size() - 2);
-    dir.write("model/model.safetensors.index.json", "{\"metadata\": {\"total_size\": 1}, \"weight_map\": {" + map + "}}");
+    dir.write("model/model.safetensors.index.json",
+              "{\"metadata\": {\"total_size\": 1}, \"weight_map\": {" + map + "}}");
     dir.write("model/model-00001-of-00002.safetensors", safetensors(first));
   }
 };
@@ -258,9 +260,11 @@ TEST_F(Sharded, B07PathsThatLeave) {
   dir.write("other/model.safetensors", safetensors(second)); // exists and is valid
   dir.write("model/x.safetensors", safetensors(second));
   std::string absolute = "\"" + dir.file("other/model.safetensors") + "\"";
-  for (const std::string &bad : {std::string("\"../other/model.safetensors\""), absolute, std::string("\"sub/../../model/x.safetensors\""),
-                                 std::string("\"sub/../x.safetensors\""), std::string("\"..\""), std::string("\"a\\u0000b\""),
-                                 std::string("\"\""), std::string("7"), std::string("null"), std::string("[]")}) {
+  for (const std::string &bad :
+       {std::string("\"../other/model.safetensors\""), absolute,
+        std::string("\"sub/../../model/x.safetensors\""), std::string("\"sub/../x.safetensors\""),
+        std::string("\"..\""), std::string("\"a\\u0000b\""), std::string("\"\""), std::string("7"),
+        std::string("null"), std::string("[]")}) {
     writeIndex(bad);
     expectError(folder(), {"model.safetensors.index.json: weight_map." + second[0].name, "expected"});
   }
@@ -365,7 +369,8 @@ TEST(Folder, B09MergesAsPairs) {
     return dir.path;
   };
   EXPECT_EQ(loadModelFacts(with(R"([["a", "b"], ["Ġ", "a"]])")).tokenizer.serialize(), strings);
-  for (const char *bad : {R"(["a b", 3])", R"(["ab"])", R"(["a b c"])", R"([["a"]])", R"([["a", 3]])", R"([["a", "b", "a"]])"})
+  for (const char *bad :
+       {R"(["a b", 3])", R"(["ab"])", R"(["a b c"])", R"([["a"]])", R"([["a", 3]])", R"([["a", "b", "a"]])"})
     expectError(with(bad), {"tokenizer.json: model.merges["});
   expectError(with(R"(["a b\r"])"), {"carriage return"});
   expectError(with(R"(["b a"])"), {"merge 0", "\"ba\""});
@@ -385,19 +390,27 @@ TEST(Folder, RefusedTokenizers) {
   };
   refuse(R"("type": "BPE")", R"("type": "Unigram")", {"tokenizer.json: model.type", "\"Unigram\""});
   refuse(R"("type": "NFC")", R"("type": "NFKC")", {"normalizer.type", "\"NFKC\""});
-  refuse(R"("type": "Digits")", R"("type": "Punctuation")", {"pre_tokenizer.pretokenizers[1].type", "\"Punctuation\""});
-  refuse(R"("behavior": "Isolated")", R"("behavior": "Removed")", {"pretokenizers[0].behavior", "\"Removed\""});
+  refuse(R"("type": "Digits")", R"("type": "Punctuation")",
+         {"pre_tokenizer.pretokenizers[1].type", "\"Punctuation\""});
+  refuse(R"("behavior": "Isolated")", R"("behavior": "Removed")",
+         {"pretokenizers[0].behavior", "\"Removed\""});
   refuse(R"("invert": false)", R"("invert": true)", {"pretokenizers[0].invert"});
-  refuse(R"("type": "ByteLevel", "add_prefix_space")", R"("type": "Digits", "x")", {"pre_tokenizer", "ByteLevel"});
-  refuse(R"("decoder": {"type": "ByteLevel"})", R"("decoder": {"type": "Metaspace"})", {"decoder", "ByteLevel"});
-  refuse(R"("TemplateProcessing")", R"("RobertaProcessing")", {"post_processor.processors[1].type", "\"RobertaProcessing\""});
+  refuse(R"("type": "ByteLevel", "add_prefix_space")", R"("type": "Digits", "x")",
+         {"pre_tokenizer", "ByteLevel"});
+  refuse(R"("decoder": {"type": "ByteLevel"})", R"("decoder": {"type": "Metaspace"})",
+         {"decoder", "ByteLevel"});
+  refuse(R"("TemplateProcessing")", R"("RobertaProcessing")",
+         {"post_processor.processors[1].type", "\"RobertaProcessing\""});
   refuse(R"("dropout": null)", R"("dropout": 0.1)", {"model.dropout", "0.1"});
-  refuse(R"("continuing_subword_prefix": "")", R"("continuing_subword_prefix": "##")", {"model.continuing_subword_prefix"});
+  refuse(R"("continuing_subword_prefix": "")", R"("continuing_subword_prefix": "##")",
+         {"model.continuing_subword_prefix"});
   refuse(R"("a": 2)", R"("a": 9)", {"model.vocab.a", "vocabulary size 9", "got 9"});
   refuse(R"("a": 2)", R"("a": -1)", {"model.vocab.a"});
   refuse(R"("a": 2)", R"("a": 4)", {"an id of its own"});
-  refuse(R"("id": 7, "content": "<|im_end|>")", R"("id": 3, "content": "<|im_end|>")", {"added_tokens[2].content", "\"b\""});
-  refuse(R"({"SpecialToken": {"id": "<s>")", R"({"SpecialToken": {"id": "<?>")", {"SpecialToken.id", "\"<?>\""});
+  refuse(R"("id": 7, "content": "<|im_end|>")", R"("id": 3, "content": "<|im_end|>")",
+         {"added_tokens[2].content", "\"b\""});
+  refuse(R"({"SpecialToken": {"id": "<s>")", R"({"SpecialToken": {"id": "<?>")",
+         {"SpecialToken.id", "\"<?>\""});
 }
 
 TEST(Folder, AddedTokensOfTheTokenizerConfig) {
@@ -407,8 +420,9 @@ TEST(Folder, AddedTokensOfTheTokenizerConfig) {
   std::string entry = R"(,
   {"id": 7, "content": "<|im_end|>", "special": true, "rstrip": true})";
   dir.write("tokenizer.json", text.replace(text.find(entry), entry.size(), ""));
-  dir.write("tokenizer_config.json",
-            R"({"added_tokens_decoder": {"7": {"content": "<|im_end|>", "special": true}, "0": {"content": "<s>"},
+  dir.write(
+      "tokenizer_config.json",
+      R"({"added_tokens_decoder": {"7": {"content": "<|im_end|>", "special": true}, "0": {"content": "<s>"},
                 "40": {"content": "beyond"}}})");
   ModelFacts facts = loadModelFacts(dir.path);
   ASSERT_EQ(facts.tokenizer.added.size(), 3u);

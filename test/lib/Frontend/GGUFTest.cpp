@@ -18,14 +18,16 @@ protected:
     expectError(save(writer.build()), parts);
   }
   /// A file under 200 bytes: header numbers, then whatever follows.
-  void refuseRaw(uint64_t tensors, uint64_t pairs, const std::string &rest, const std::vector<std::string> &parts) {
+  void refuseRaw(uint64_t tensors, uint64_t pairs, const std::string &rest,
+                 const std::vector<std::string> &parts) {
     std::string bytes = "GGUF" + bytesOf<uint32_t>(3) + bytesOf(tensors) + bytesOf(pairs) + rest;
     ASSERT_LT(bytes.size(), 200u);
     expectError(save(bytes), parts);
   }
 };
 
-std::string tensorEntry(const std::string &name, const std::vector<uint64_t> &dims, uint32_t type, uint64_t offset) {
+std::string tensorEntry(const std::string &name, const std::vector<uint64_t> &dims, uint32_t type,
+                        uint64_t offset) {
   std::string bytes = ggufString(name) + bytesOf<uint32_t>(static_cast<uint32_t>(dims.size()));
   for (uint64_t extent : dims)
     bytes += bytesOf(extent);
@@ -99,7 +101,8 @@ TEST_F(GGUF, LlamaWithBiases) {
   model.bias = true;
   GGUFWriter writer = tinyGGUF(model);
   for (int layer = 0; layer < 2; ++layer)
-    writer.tensors.push_back({"blk." + std::to_string(layer) + ".attn_output.bias", {40}, 0, std::string(160, '\0')});
+    writer.tensors.push_back(
+        {"blk." + std::to_string(layer) + ".attn_output.bias", {40}, 0, std::string(160, '\0')});
   ModelFacts facts = loadModelFacts(save(writer.build()));
   EXPECT_TRUE(facts.attentionBias);
   EXPECT_TRUE(facts.attentionOutputBias);
@@ -122,8 +125,8 @@ TEST_F(GGUF, QuantisedTypes) {
   model.hidden = 96;
   model.headDim = 24;
   model.ffn = 64;
-  for (auto [type, blockBytes, expected] : {std::tuple(2u, 18u, DType::Q4_0), {3u, 20u, DType::Q4_1},
-                                            {8u, 34u, DType::Q8_0}}) {
+  for (auto [type, blockBytes, expected] :
+       {std::tuple(2u, 18u, DType::Q4_0), {3u, 20u, DType::Q4_1}, {8u, 34u, DType::Q8_0}}) {
     GGUFWriter writer = tinyGGUF(model);
     writer.tensor("blk.0.ffn_up.weight").type = type;
     writer.tensor("blk.0.ffn_up.weight").data.assign(96 * 64 / 32 * blockBytes, '\1');
@@ -149,10 +152,12 @@ TEST_F(GGUF, B01CountsThatLie) {
   refuseRaw(0, uint64_t(1) << 40, "", {"metadata count at byte 16", "1099511627776"});
   refuseRaw(~uint64_t(0), ~uint64_t(0), "", {"tensor count"});
   // Enough bytes for the smallest pairs, not for the tensors behind them.
-  refuseRaw(3, 1, ggufString("k") + bytesOf<uint32_t>(0) + "x" + std::string(90, '\0'), {"tensor count at byte 8"});
+  refuseRaw(3, 1, ggufString("k") + bytesOf<uint32_t>(0) + "x" + std::string(90, '\0'),
+            {"tensor count at byte 8"});
   // A key and a value whose length is 2^62.
   refuseRaw(0, 1, bytesOf(uint64_t(1) << 62) + std::string(20, 'a'), {"metadata key 0 length at byte 24"});
-  refuseRaw(0, 1, ggufString("k") + bytesOf<uint32_t>(8) + bytesOf(uint64_t(1) << 62), {"key \"k\" length at byte 37"});
+  refuseRaw(0, 1, ggufString("k") + bytesOf<uint32_t>(8) + bytesOf(uint64_t(1) << 62),
+            {"key \"k\" length at byte 37"});
   for (uint32_t element : {0u, 4u, 8u, 12u})
     refuseRaw(0, 1,
               ggufString("k") + bytesOf<uint32_t>(9) + bytesOf(element) + bytesOf(uint64_t(1) << 61) +
@@ -167,11 +172,14 @@ TEST_F(GGUF, B01ProductsThatWrap) {
   refuseRaw(1, 0, tensorEntry("t", {uint64_t(1) << 32, uint64_t(1) << 32}, 0, 0), {"tensor \"t\" extent"});
   refuseRaw(1, 0, tensorEntry("t", {~uint64_t(0)}, 0, 0), {"tensor \"t\" extent"});
   // Pads to 0 when rounded up to the alignment, followed by a normal tensor.
-  refuseRaw(2, 0, tensorEntry("t", {(uint64_t(1) << 62) - 1}, 0, 0) + tensorEntry("u", {4}, 0, 0) + std::string(32, '\0'),
+  refuseRaw(2, 0,
+            tensorEntry("t", {(uint64_t(1) << 62) - 1}, 0, 0) + tensorEntry("u", {4}, 0, 0) +
+                std::string(32, '\0'),
             {"tensor \"t\""});
   // Below the limit of the product, past the end of the file; an offset that wraps.
   refuseRaw(1, 0, tensorEntry("t", {uint64_t(1) << 50}, 0, 0), {"tensor \"t\"", "end of the file"});
-  refuseRaw(1, 0, tensorEntry("t", {4}, 0, ~uint64_t(0) - 31) + std::string(64, '\0'), {"tensor \"t\"", "end of the file"});
+  refuseRaw(1, 0, tensorEntry("t", {4}, 0, ~uint64_t(0) - 31) + std::string(64, '\0'),
+            {"tensor \"t\"", "end of the file"});
 }
 
 // B02 -----------------------------------------------------------------------
@@ -200,9 +208,17 @@ TEST_F(GGUF, B02Alignment) {
 }
 
 TEST_F(GGUF, B02TensorTypes) {
-  for (auto [id, name] : {std::pair(36u, "36"), {65535u, "65535"}, {4u, "4"}, {31u, "31"}, {12u, "Q4_K"},
-                          {14u, "Q6_K"}, {24u, "I8"}, {39u, "MXFP4"}, {0xffffffffu, "4294967295"}})
-    refuseRaw(1, 0, tensorEntry("t", {32}, id, 0) + std::string(64, '\0'), {"tensor \"t\"", "expected type", name});
+  for (auto [id, name] : {std::pair(36u, "36"),
+                          {65535u, "65535"},
+                          {4u, "4"},
+                          {31u, "31"},
+                          {12u, "Q4_K"},
+                          {14u, "Q6_K"},
+                          {24u, "I8"},
+                          {39u, "MXFP4"},
+                          {0xffffffffu, "4294967295"}})
+    refuseRaw(1, 0, tensorEntry("t", {32}, id, 0) + std::string(64, '\0'),
+              {"tensor \"t\"", "expected type", name});
 }
 
 TEST_F(GGUF, B02WrongValueTypes) {
@@ -212,22 +228,29 @@ TEST_F(GGUF, B02WrongValueTypes) {
     parts.push_back(key);
     refuse(writer, parts);
   };
-  wrong("llama.context_length", [](auto &w) { w.string("llama.context_length", "128"); }, {"expected an integer", "string"});
+  wrong("llama.context_length", [](auto &w) { w.string("llama.context_length", "128"); },
+        {"expected an integer", "string"});
   wrong("llama.block_count", [](auto &w) { w.f32("llama.block_count", 2); }, {"expected an integer", "f32"});
   wrong("llama.block_count", [](auto &w) { w.i32s("llama.block_count", {2}); }, {"array of i32"});
   wrong("general.architecture", [](auto &w) { w.u32("general.architecture", 1); }, {"expected a string"});
   wrong("general.name", [](auto &w) { w.u32("general.name", 1); }, {"expected a string"});
-  wrong("llama.rope.freq_base", [](auto &w) { w.u32("llama.rope.freq_base", 10000); }, {"expected an f32 or f64"});
+  wrong("llama.rope.freq_base", [](auto &w) { w.u32("llama.rope.freq_base", 10000); },
+        {"expected an f32 or f64"});
   wrong("tokenizer.ggml.tokens", [](auto &w) { w.i32s("tokenizer.ggml.tokens", {1}); }, {"array of strings"});
-  wrong("tokenizer.ggml.add_bos_token", [](auto &w) { w.u32("tokenizer.ggml.add_bos_token", 1); }, {"expected a bool"});
-  wrong("tokenizer.ggml.token_type", [](auto &w) { w.strings("tokenizer.ggml.token_type", {"3"}); }, {"array of i32"});
+  wrong("tokenizer.ggml.add_bos_token", [](auto &w) { w.u32("tokenizer.ggml.add_bos_token", 1); },
+        {"expected a bool"});
+  wrong("tokenizer.ggml.token_type", [](auto &w) { w.strings("tokenizer.ggml.token_type", {"3"}); },
+        {"array of i32"});
   wrong("tokenizer.ggml.scores",
         [](auto &w) {
-          w.raw("tokenizer.ggml.scores", 9, bytesOf<uint32_t>(0) + bytesOf<uint64_t>(9) + std::string(9, '\0'));
+          w.raw("tokenizer.ggml.scores", 9,
+                bytesOf<uint32_t>(0) + bytesOf<uint64_t>(9) + std::string(9, '\0'));
         },
         {"array of f32", "array of u8"});
-  wrong("nested", [](auto &w) { w.raw("nested", 9, bytesOf<uint32_t>(9) + bytesOf<uint64_t>(1)); }, {"array of arrays"});
-  wrong("\"odd\" type", [](auto &w) { w.raw("odd", 13, ""); }, {"expected a value type from 0 to 12, got 13"});
+  wrong("nested", [](auto &w) { w.raw("nested", 9, bytesOf<uint32_t>(9) + bytesOf<uint64_t>(1)); },
+        {"array of arrays"});
+  wrong("\"odd\" type", [](auto &w) { w.raw("odd", 13, ""); },
+        {"expected a value type from 0 to 12, got 13"});
   wrong("odd", [](auto &w) { w.raw("odd", 7, "\2"); }, {"0 or 1 for a bool"});
 }
 
@@ -270,7 +293,9 @@ TEST_F(GGUF, B03Truncated) {
   std::string good = writer.build();
   std::string last = writer.tensors.back().name;
   size_t header = writer.header().size();
-  auto cut = [&](size_t size, std::vector<std::string> parts) { expectError(save(good.substr(0, size)), parts); };
+  auto cut = [&](size_t size, std::vector<std::string> parts) {
+    expectError(save(good.substr(0, size)), parts);
+  };
   cut(good.size() - 1, {last, "expected 160 bytes", std::to_string(good.size() - 1)});
   cut(good.size() - 80, {last});
   cut(header, {"token_embd.weight", "end of the file"});
@@ -368,7 +393,8 @@ TEST_F(GGUF, BadTokenizers) {
     change(writer);
     refuse(writer, parts);
   };
-  bad([](auto &w) { w.string("tokenizer.ggml.model", "llama"); }, {"tokenizer.ggml.model", "gpt2", "\"llama\""});
+  bad([](auto &w) { w.string("tokenizer.ggml.model", "llama"); },
+      {"tokenizer.ggml.model", "gpt2", "\"llama\""});
   bad([](auto &w) { w.remove("tokenizer.ggml.model"); }, {"tokenizer.ggml.model"});
   bad([](auto &w) { w.string("tokenizer.ggml.pre", "no-such"); }, {"tokenizer.ggml.pre", "no-such"});
   bad([](auto &w) { w.remove("tokenizer.ggml.merges"); }, {"tokenizer.ggml.merges"});
@@ -376,10 +402,19 @@ TEST_F(GGUF, BadTokenizers) {
   bad([](auto &w) { w.strings("tokenizer.ggml.merges", {"a b", "b a"}); }, {"merge 1", "\"ba\""});
   bad([](auto &w) { w.strings("tokenizer.ggml.merges", {"a b\r"}); }, {"merge 0", "\\x0d"});
   bad([](auto &w) { w.i32s("tokenizer.ggml.token_type", {3}); }, {"token_type", "expected 9"});
-  bad([](auto &w) { w.i32s("tokenizer.ggml.token_type", {9, 1, 1, 1, 1, 1, 1, 1, 1}); }, {"token_type", "got 9"});
+  bad(
+      [](auto &w) {
+        w.i32s("tokenizer.ggml.token_type", {9, 1, 1, 1, 1, 1, 1, 1, 1});
+      },
+      {"token_type", "got 9"});
   bad([](auto &w) { w.u32("tokenizer.ggml.eos_token_id", 9); }, {"eos_token_id", "below 9, got 9"});
   bad([](auto &w) { w.strings("tokenizer.ggml.tokens", {"\xff", "b"}); }, {"token 0", "UTF-8", "\\xff"});
-  bad([](auto &w) { w.strings("tokenizer.ggml.tokens", std::vector<std::string>(10, "a")); w.remove("tokenizer.ggml.token_type"); w.strings("tokenizer.ggml.merges", {}); },
+  bad(
+      [](auto &w) {
+        w.strings("tokenizer.ggml.tokens", std::vector<std::string>(10, "a"));
+        w.remove("tokenizer.ggml.token_type");
+        w.strings("tokenizer.ggml.merges", {});
+      },
       {"at most 9 tokens", "got 10"});
 }
 

@@ -17,7 +17,8 @@ std::string errorOf(const std::string &text) {
 }
 
 TEST(Json, Values) {
-  JsonDocument document = JsonDocument::parse(R"({"b": [1, 2.5, "x", null, true], "a": {"n": 64.0}})", "f.json");
+  JsonDocument document =
+      JsonDocument::parse(R"({"b": [1, 2.5, "x", null, true], "a": {"n": 64.0}})", "f.json");
   JsonView root = document.root();
   EXPECT_EQ(root.object()[0].key, "b"); // order kept
   EXPECT_EQ(root.get("b").at(0).integer(), 1);
@@ -39,16 +40,18 @@ TEST(Json, ErrorsNameFileKeyAndByte) {
 }
 
 TEST(Json, Refused) {
-  EXPECT_NE(errorOf("{\"a\": 1,}").find("f.json: byte 9: expected JSON"), std::string::npos) << errorOf("{\"a\": 1,}");
+  EXPECT_NE(errorOf("{\"a\": 1,}").find("f.json: byte 9: expected JSON"), std::string::npos)
+      << errorOf("{\"a\": 1,}");
   EXPECT_NE(errorOf("{\"a\": 1, \"a\": 2}").find("repeated key \"a\""), std::string::npos);
-  for (const char *bad : {"", " ", "{", "[1", "nul", "{\"a\"}", "{a: 1}", "1 2", "'x'", "// c\n1", "[1e999]", "NaN",
-                          "\"\xff\"", "\"\\ud800\"", "\"a\nb\"", "[01]", "\xef\xbb"})
+  for (const char *bad : {"", " ", "{", "[1", "nul", "{\"a\"}", "{a: 1}", "1 2", "'x'", "// c\n1", "[1e999]",
+                          "NaN", "\"\xff\"", "\"\\ud800\"", "\"a\nb\"", "[01]", "\xef\xbb"})
     EXPECT_NE(errorOf(bad).find("f.json: byte"), std::string::npos) << bad << ": " << errorOf(bad);
 }
 
 TEST(Json, Depth) {
   EXPECT_EQ(errorOf(std::string(128, '[') + std::string(128, ']')), "");
-  EXPECT_NE(errorOf(std::string(129, '[') + std::string(129, ']')).find("128 nested levels"), std::string::npos);
+  EXPECT_NE(errorOf(std::string(129, '[') + std::string(129, ']')).find("128 nested levels"),
+            std::string::npos);
   EXPECT_NE(errorOf(std::string(1000000, '[')).find("128 nested levels"), std::string::npos);
 }
 

@@ -90,9 +90,11 @@ const char scalingBody[] = R"("factor": 32.0, "low_freq_factor": 1.0, "high_freq
 TEST(Rope, B31ConfigSpellings) {
   std::vector<float> expected = llama3(64, 32).inverseFrequencies();
   std::string body = scalingBody;
-  EXPECT_EQ(tableOf(R"("rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", )" + body + "}"), expected);
+  EXPECT_EQ(tableOf(R"("rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", )" + body + "}"),
+            expected);
   EXPECT_EQ(tableOf(R"("rope_theta": 500000.0, "rope_scaling": {"type": "llama3", )" + body + "}"), expected);
-  EXPECT_EQ(tableOf(R"("rope_parameters": {"rope_theta": 500000, "rope_type": "llama3", )" + body + "}"), expected);
+  EXPECT_EQ(tableOf(R"("rope_parameters": {"rope_theta": 500000, "rope_type": "llama3", )" + body + "}"),
+            expected);
 }
 
 TEST(Rope, B31GGUFFactors) {
@@ -146,10 +148,12 @@ TEST(Rope, GGUFScaling) {
            w.f32("llama.rope.scaling.factor", 4);
          })).rope;
   EXPECT_EQ(rope.scaling, RopeFacts::Scaling::None);
-  expectError(load([](auto &w) { w.string("llama.rope.scaling.type", "yarn"); }), {"rope.scaling.type", "\"yarn\""});
+  expectError(load([](auto &w) { w.string("llama.rope.scaling.type", "yarn"); }),
+              {"rope.scaling.type", "\"yarn\""});
   expectError(load([](auto &w) { w.f32("llama.rope.scaling.factor", 0); }), {"factor"});
   expectError(load([](auto &w) { w.f32("llama.rope.freq_base", -1); }), {"theta"});
-  expectError(load([](auto &w) { w.f32("llama.rope.freq_base", std::numeric_limits<float>::infinity()); }), {"theta"});
+  expectError(load([](auto &w) { w.f32("llama.rope.freq_base", std::numeric_limits<float>::infinity()); }),
+              {"theta"});
 }
 
 TEST(Rope, B33Theta) {
@@ -165,7 +169,9 @@ TEST(Rope, B33Theta) {
   EXPECT_EQ(tableOf(R"("rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"})"), million);
   EXPECT_EQ(tableOf(R"("rope_parameters": {"rope_theta": 1000000.0})"), million);
   EXPECT_EQ(tableOf(R"("rope_theta": 1000000.0, "rope_parameters": {"rope_type": "default"})"), million);
-  EXPECT_EQ(tableOf(R"("rope_parameters": {"full_attention": {"rope_theta": 1000000.0, "rope_type": "default"}})"), million);
+  EXPECT_EQ(
+      tableOf(R"("rope_parameters": {"full_attention": {"rope_theta": 1000000.0, "rope_type": "default"}})"),
+      million);
 }
 
 TEST(Rope, B33Linear) {
@@ -184,7 +190,8 @@ TEST(Rope, B33Refused) {
     model.headDim = 64;
     expectError(tinyFolder(dir, model, more), parts);
   };
-  refuse(R"("rope_scaling": {"rope_type": "yarn", "factor": 4.0})", {"config.json: rope_scaling.rope_type", "\"yarn\""});
+  refuse(R"("rope_scaling": {"rope_type": "yarn", "factor": 4.0})",
+         {"config.json: rope_scaling.rope_type", "\"yarn\""});
   refuse(R"("rope_scaling": {"type": "nonsense", "factor": 4.0})", {"rope_scaling.type", "\"nonsense\""});
   refuse(R"("rope_scaling": {"type": "linear", "factor": 0})", {"rope_scaling.factor", "positive", "got 0"});
   refuse(R"("rope_scaling": {"type": "linear", "factor": -2.0})", {"rope_scaling.factor", "got -2"});
@@ -194,15 +201,18 @@ TEST(Rope, B33Refused) {
   refuse(R"("rope_scaling": 4.0)", {"rope_scaling", "an object"});
   refuse(R"("rope_theta": 0)", {"rope_theta", "positive"});
   refuse(R"("rope_theta": 1e300)", {"theta"});
-  refuse(R"("rope_parameters": {"rope_type": "llama3", "factor": 8.0})", {"rope_parameters", "low_freq_factor"});
-  refuse(R"("rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4, "high_freq_factor": 4,
+  refuse(R"("rope_parameters": {"rope_type": "llama3", "factor": 8.0})",
+         {"rope_parameters", "low_freq_factor"});
+  refuse(
+      R"("rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4, "high_freq_factor": 4,
              "original_max_position_embeddings": 8192})",
-         {"high_freq_factor"});
+      {"high_freq_factor"});
   // Gemma 3's two tables: one model of this family cannot have both.
   refuse(R"("rope_parameters": {"sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"},
              "full_attention": {"rope_theta": 1000000.0, "rope_type": "linear", "factor": 8.0}})",
          {"rope_parameters.full_attention", "rope_parameters.sliding_attention"});
-  refuse(R"("rope_parameters": {"rope_theta": 5.0}, "rope_scaling": {"rope_theta": 6.0})", {"rope_scaling", "rope_parameters"});
+  refuse(R"("rope_parameters": {"rope_theta": 5.0}, "rope_scaling": {"rope_theta": 6.0})",
+         {"rope_scaling", "rope_parameters"});
 }
 
 TEST(Rope, B34PartialRotary) {
@@ -210,7 +220,9 @@ TEST(Rope, B34PartialRotary) {
   Tiny model;
   model.headDim = 32;
   EXPECT_EQ(loadModelFacts(tinyFolder(dir, model, R"("partial_rotary_factor": 0.5)")).rope.rotaryDim, 16);
-  EXPECT_EQ(loadModelFacts(tinyFolder(dir, model, R"("rope_parameters": {"partial_rotary_factor": 0.5})")).rope.rotaryDim, 16);
+  EXPECT_EQ(loadModelFacts(tinyFolder(dir, model, R"("rope_parameters": {"partial_rotary_factor": 0.5})"))
+                .rope.rotaryDim,
+            16);
   expectError(tinyFolder(dir, model, R"("partial_rotary_factor": 2.0)"), {"partial_rotary_factor"});
   expectError(tinyFolder(dir, model, R"("partial_rotary_factor": 0.1)"), {"rotated dimensions"});
 }

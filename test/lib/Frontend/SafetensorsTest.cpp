@@ -41,7 +41,8 @@ TEST_F(Safetensors, PaddedHeaderOfAModel) {
   std::string good = safetensors(tinyTensors());
   uint64_t length;
   std::memcpy(&length, good.data(), 8);
-  dir.write("model.safetensors", bytesOf(length + 64) + good.substr(8, length) + std::string(64, ' ') + good.substr(8 + length));
+  dir.write("model.safetensors",
+            bytesOf(length + 64) + good.substr(8, length) + std::string(64, ' ') + good.substr(8 + length));
   EXPECT_EQ(loadModelFacts(dir.path).find("token_embd.weight")->offset, 8 + length + 64);
 }
 
@@ -60,7 +61,8 @@ TEST_F(Safetensors, B03Truncated) {
 
 TEST_F(Safetensors, Entries) {
   auto entry = [&](const std::string &dtype, const std::string &shape, const std::string &offsets) {
-    return safetensorsRaw(R"({"t":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}", 16);
+    return safetensorsRaw(
+        R"({"t":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}", 16);
   };
   refuse(entry("\"F32\"", "[4]", "[0,12]"), {"\"t\".data_offsets", "expected 16 bytes", "got 12"});
   refuse(entry("\"F32\"", "[3]", "[0,16]"), {"expected 12 bytes"});

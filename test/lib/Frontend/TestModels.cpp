@@ -60,7 +60,8 @@ void GGUFWriter::remove(const std::string &key) {
 }
 
 GGUFWriter::Tensor &GGUFWriter::tensor(const std::string &name) {
-  return *std::find_if(tensors.begin(), tensors.end(), [&](const Tensor &tensor) { return tensor.name == name; });
+  return *std::find_if(tensors.begin(), tensors.end(),
+                       [&](const Tensor &tensor) { return tensor.name == name; });
 }
 
 void GGUFWriter::removeTensor(const std::string &name) {
@@ -68,7 +69,8 @@ void GGUFWriter::removeTensor(const std::string &name) {
 }
 
 std::string GGUFWriter::header() const {
-  std::string out = "GGUF" + bytesOf(version) + bytesOf<uint64_t>(tensors.size()) + bytesOf<uint64_t>(pairs.size());
+  std::string out =
+      "GGUF" + bytesOf(version) + bytesOf<uint64_t>(tensors.size()) + bytesOf<uint64_t>(pairs.size());
   for (const auto &[key, value] : pairs)
     out += ggufString(key) + value;
   uint64_t offset = 0;
@@ -93,7 +95,8 @@ std::string GGUFWriter::build() const {
   return out;
 }
 
-static const std::vector<std::string> tinyTokens = {"<s>", "</s>", "a", "b", "ab", "Ġ", "Ġa", "<|im_end|>", "1"};
+static const std::vector<std::string> tinyTokens = {"<s>", "</s>", "a",          "b", "ab",
+                                                    "Ġ",   "Ġa",   "<|im_end|>", "1"};
 
 GGUFWriter llmc::test::tinyGGUF(const Tiny &model) {
   GGUFWriter out;
@@ -155,7 +158,9 @@ GGUFWriter llmc::test::tinyGGUF(const Tiny &model) {
 
 std::vector<StoredTensor> llmc::test::tinyTensors(const Tiny &model, const std::string &dtype) {
   std::vector<StoredTensor> out;
-  auto add = [&](const std::string &name, std::vector<int64_t> shape) { out.push_back({name, dtype, shape}); };
+  auto add = [&](const std::string &name, std::vector<int64_t> shape) {
+    out.push_back({name, dtype, shape});
+  };
   int64_t q = model.heads * model.headDim, kv = model.kvHeads * model.headDim;
   add("model.embed_tokens.weight", {Tiny::vocab, model.hidden});
   for (int64_t layer = 0; layer < model.layers; ++layer) {
@@ -205,14 +210,17 @@ std::string llmc::test::safetensors(const std::vector<StoredTensor> &tensors) {
 std::string llmc::test::tinyConfig(const Tiny &model, const std::string &more) {
   std::map<std::string, std::string> classes = {
       {"llama", "LlamaForCausalLM"}, {"mistral", "MistralForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}};
-  std::string headDim =
-      model.headDim * model.heads == model.hidden ? "" : "\"head_dim\": " + std::to_string(model.headDim) + ",\n";
-  return "{\n\"architectures\": [\"" + classes[model.architecture] + "\"],\n\"hidden_size\": " +
-         std::to_string(model.hidden) + ",\n\"num_hidden_layers\": " + std::to_string(model.layers) +
-         ",\n\"num_attention_heads\": " + std::to_string(model.heads) + ",\n\"num_key_value_heads\": " +
-         std::to_string(model.kvHeads) + ",\n" + headDim + "\"intermediate_size\": " + std::to_string(model.ffn) +
-         ",\n\"vocab_size\": " + std::to_string(Tiny::vocab) + ",\n\"max_position_embeddings\": 128,\n" + more +
-         (more.empty() ? "" : ",\n") + "\"tie_word_embeddings\": " + (model.tied ? "true" : "false") +
+  std::string headDim = model.headDim * model.heads == model.hidden
+                            ? ""
+                            : "\"head_dim\": " + std::to_string(model.headDim) + ",\n";
+  return "{\n\"architectures\": [\"" + classes[model.architecture] +
+         "\"],\n\"hidden_size\": " + std::to_string(model.hidden) +
+         ",\n\"num_hidden_layers\": " + std::to_string(model.layers) +
+         ",\n\"num_attention_heads\": " + std::to_string(model.heads) +
+         ",\n\"num_key_value_heads\": " + std::to_string(model.kvHeads) + ",\n" + headDim +
+         "\"intermediate_size\": " + std::to_string(model.ffn) +
+         ",\n\"vocab_size\": " + std::to_string(Tiny::vocab) + ",\n\"max_position_embeddings\": 128,\n" +
+         more + (more.empty() ? "" : ",\n") + "\"tie_word_embeddings\": " + (model.tied ? "true" : "false") +
          ",\n\"bos_token_id\": 0,\n\"eos_token_id\": 1\n}\n";
 }
 

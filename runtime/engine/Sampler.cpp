@@ -2,6 +2,7 @@
 #include "runtime/engine/Sampler.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
@@ -59,11 +60,22 @@ void mask(std::span<float> logits, const uint32_t *allowed) {
       logits[t] = -std::numeric_limits<float>::infinity();
 }
 
+// Both loops run over the whole vocabulary for every token; without early exits they vectorise.
 bool finiteRow(std::span<const float> logits) {
+  uint32_t bad = 0;
   for (float x : logits)
-    if (!std::isfinite(x))
-      return false;
-  return true;
+    bad |= uint32_t((std::bit_cast<uint32_t>(x) & 0x7f800000u) == 0x7f800000u);
+  return !bad;
+}
+
+// No NaN among them.
+float largest(std::span<const float> logits) {
+  int32_t best = INT32_MIN; // of the bits, made to order like the numbers
+  for (float x : logits) {
+    const int32_t bits = std::bit_cast<int32_t>(x);
+    best = std::max(best, bits ^ (bits >> 31 & 0x7fffffff));
+  }
+  return std::bit_cast<float>(best ^ (best >> 31 & 0x7fffffff));
 }
 
 void fillLogProbabilities(std::span<const float> logits, int32_t chosen, uint32_t wanted,
@@ -99,14 +111,15 @@ int32_t Sampler::sample(std::span<float> logits, const llmc_sampler_v1 &s,
   penalize(logits, s);
   if (s.token_mask)
     mask(logits, s.token_mask);
-  size_t best = 0;
-  for (size_t t = 1; t < logits.size(); ++t)
-    if (logits[t] > logits[best])
-      best = t;
-  if (!std::isfinite(logits[best])) // a bias of NaN or infinity, or a mask that allows nothing
+  for (uint32_t i = 0; i < s.bias_count; ++i)
+    if (std::isnan(s.bias_values[i]))
+      return kBadLogits;
+  const float best = largest(logits);
+  if (!std::isfinite(best)) // an infinite bias, or a mask that allows nothing
     return kBadLogits;
   const bool greedy = !(s.temperature > 1e-6f) || s.top_k == 1;
-  const int32_t id = greedy ? int32_t(best) : draw(logits, s, logits[best]);
+  const int32_t id = greedy ? int32_t(std::find(logits.begin(), logits.end(), best) - logits.begin())
+                            : draw(logits, s, best);
   if (logProbabilities)
     fillLogProbabilities(logits, id, s.logprobs, *logProbabilities);
   return id;
@@ -116,44 +129,51 @@ int32_t Sampler::draw(std::span<const float> logits, const llmc_sampler_v1 &s, f
   auto before = [](const Candidate &a, const Candidate &b) {
     return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
   };
-  // exp underflows to 0 in double below -745: such tokens cannot be drawn.
-  const float floor = best - 745.0f * std::min(s.temperature, 1e6f);
   candidates_.clear();
-  for (size_t t = 0; t < logits.size(); ++t)
-    if (logits[t] >= floor && std::isfinite(logits[t]))
-      candidates_.push_back({logits[t], int32_t(t)});
+  for (size_t t = 0; t < logits.size(); ++t) {
+    const float weight = std::exp((logits[t] - best) / s.temperature); // 1 for the best
+    if (weight > 0)
+      candidates_.push_back({logits[t], weight, int32_t(t)});
+  }
   if (s.top_k > 0 && size_t(s.top_k) < candidates_.size()) {
     std::nth_element(candidates_.begin(), candidates_.begin() + s.top_k - 1, candidates_.end(), before);
     candidates_.resize(size_t(s.top_k));
+    std::sort(candidates_.begin(), candidates_.end(), before);
   }
-  std::sort(candidates_.begin(), candidates_.end(), before);
-
-  weights_.resize(candidates_.size());
+  if (s.top_p < 1)
+    keepNucleus(s.top_p, before);
+  if (s.min_p > 0) {
+    const float least = std::min(s.min_p, 1.0f);
+    std::erase_if(candidates_, [&](const Candidate &c) { return c.weight < least; });
+  }
   double sum = 0;
-  for (size_t i = 0; i < candidates_.size(); ++i)
-    sum += weights_[i] = std::exp((double(candidates_[i].logit) - best) / s.temperature);
-  size_t keep = candidates_.size();
-  if (s.top_p < 1) {
-    double covered = 0;
-    for (keep = 0; keep < candidates_.size();) {
-      covered += weights_[keep++];
-      if (covered >= double(s.top_p) * sum)
-        break;
-    }
-  }
-  if (s.min_p > 0)
-    while (keep > 1 && weights_[keep - 1] < double(s.min_p) * weights_[0])
-      --keep;
-  sum = 0;
-  for (size_t i = 0; i < keep; ++i)
-    sum += weights_[i];
+  for (const Candidate &c : candidates_)
+    sum += c.weight;
   double left = philoxUniform(s.seed, s.position) * sum;
-  for (size_t i = 0; i < keep; ++i) {
-    left -= weights_[i];
+  for (const Candidate &c : candidates_) {
+    left -= c.weight;
     if (left < 0)
-      return candidates_[i].id;
+      return c.id;
   }
-  return candidates_[keep - 1].id;
+  return candidates_.back().id;
+}
+
+// Keeps the fewest of the likeliest candidates that have `share` of the probability (Holtzman et al. 2020). A heap gives
+// them in order; sorting the whole vocabulary would take milliseconds.
+template <typename Before> void Sampler::keepNucleus(float share, Before before) {
+  double sum = 0, covered = 0;
+  for (const Candidate &c : candidates_)
+    sum += c.weight;
+  auto after = [&](const Candidate &a, const Candidate &b) { return before(b, a); };
+  std::make_heap(candidates_.begin(), candidates_.end(), after);
+  auto end = candidates_.end();
+  do {
+    std::pop_heap(candidates_.begin(), end, after); // to the back
+    --end;
+    covered += end->weight;
+  } while (end != candidates_.begin() && covered < double(share) * sum);
+  candidates_.erase(candidates_.begin(), end);
+  std::reverse(candidates_.begin(), candidates_.end());
 }
 
 } // namespace llmc

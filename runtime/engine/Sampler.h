@@ -44,13 +44,14 @@ public:
 
 private:
   struct Candidate {
-    float logit;
+    float logit, weight; // weight: probability over that of the best
     int32_t id;
   };
   int32_t draw(std::span<const float> logits, const llmc_sampler_v1 &sampler, float best);
 
+  template <typename Before> void keepNucleus(float share, Before before);
+
   std::vector<Candidate> candidates_;
-  std::vector<double> weights_;
 };
 
 } // namespace llmc

@@ -38,7 +38,9 @@ def Tile_Arith : Tile_I32Enum<"DotArith", "rounding and order of a dot product",
   I32EnumAttrCase<"F32", 0, "f32">,             // one f32 FMA chain per result over ascending k
   I32EnumAttrCase<"BF16_EO32", 1, "bf16_eo32">  // per 32 k: even-k and odd-k FMA chains from 0, then c + (even + odd)
 ]>;
-def Tile_ArithAttr : EnumAttr<Tile_Dialect, Tile_Arith, "arith">;
+def Tile_ArithAttr : EnumAttr<Tile_Dialect, Tile_Arith, "arith"> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 def Tile_Reduction : Tile_I32Enum<"Reduction", "row reduction", [
   I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]>;

@@ -30,36 +30,33 @@ struct Product {
 
 } // namespace
 
+/// acc + the product over `width` k from step * stepK on.
+static Value multiplyStep(KernelBuilder &k, const Product &p, Value panel, Value row, int64_t tokens, int64_t prefetch,
+                          Value step, int64_t stepK, int64_t width, Value acc) {
+  Value column = k.mulIndex(step, stepK);
+  Value record = k.divIndex(column, tile::recordK(p.format));
+  Value b = k.loadPacked(k.packed(width, 16, p.format), k.buffer(p.weightBuffer), {panel, record, k.index(0)}, prefetch);
+  if (p.arith == lm::Arith::Q8_G32) {
+    Value codes = k.load(k.vecOf({tokens, width}, k.b.getI8Type()), k.buffer(0), {row, column});
+    Value scales = k.load(k.vec({tokens, width / 32, 2}), k.buffer(1), {row, k.divIndex(column, 32), k.index(0)});
+    return tile::ScaledDotOp::create(k.b, k.loc, acc.getType(), codes, scales, b, acc);
+  }
+  bool pairwise = p.arith == lm::Arith::BF16_EO32;
+  Value a = k.load(k.vecOf({tokens, width}, pairwise ? Type(k.b.getBF16Type()) : k.f32()), k.buffer(0), {row, column});
+  return tile::DotOp::create(k.b, k.loc, acc.getType(), a, b, acc, pairwise ? tile::DotArith::BF16_EO32 : tile::DotArith::F32);
+}
+
 /// acc[tokens, 16] = one panel's sums for `tokens` tokens from `row` on.
 static Value accumulate(KernelBuilder &k, const Product &p, Value panel, Value row, int64_t tokens, int64_t prefetch) {
-  Value zero = k.splat({tokens, 16}, 0.0);
-  Value weight = k.buffer(p.weightBuffer);
-  int64_t recordK = tile::recordK(p.format);
-  if (p.arith != lm::Arith::Q8_G32) {
-    constexpr int64_t kStep = 32;
-    Type element = p.arith == lm::Arith::BF16_EO32 ? Type(k.b.getBF16Type()) : k.f32();
-    auto arith = p.arith == lm::Arith::BF16_EO32 ? tile::DotArith::BF16_EO32 : tile::DotArith::F32;
-    // Quantised records of two groups: one loop step covers a record where there is one.
-    return k.loop(k.index(0), k.index(p.k / kStep), 1, {zero}, [&](Value step, ValueRange acc) -> KernelBuilder::Values {
-      Value column = k.mulIndex(step, kStep);
-      Value a = k.load(k.vecOf({tokens, kStep}, element), k.buffer(0), {row, column});
-      Value b = k.loadPacked(k.packed(kStep, 16, p.format), weight, {panel, k.divIndex(column, recordK), k.index(0)}, prefetch);
-      return {tile::DotOp::create(k.b, k.loc, zero.getType(), a, b, acc[0], arith)};
-    })[0];
-  }
-  auto step = [&](Value record, int64_t width, Value acc) -> Value {
-    int64_t groups = width / 32;
-    Value codes = k.load(k.vecOf({tokens, width}, k.b.getI8Type()), k.buffer(0), {row, k.mulIndex(record, recordK)});
-    Value scales = k.load(k.vec({tokens, groups, 2}), k.buffer(1), {row, k.mulIndex(record, recordK / 32), k.index(0)});
-    Value b = k.loadPacked(k.packed(width, 16, p.format), weight, {panel, record, k.index(0)}, prefetch);
-    return tile::ScaledDotOp::create(k.b, k.loc, acc.getType(), codes, scales, b, acc);
-  };
-  int64_t records = p.k / recordK;
-  Value acc = k.loop(k.index(0), k.index(records), 1, {zero}, [&](Value record, ValueRange state) -> KernelBuilder::Values {
-    return {step(record, recordK, state[0])};
+  // A step is a record of one or two groups of 32, or 32 k of a dense format.
+  int64_t stepK = std::max<int64_t>(32, tile::recordK(p.format));
+  int64_t steps = p.k / stepK;
+  Value acc = k.splat({tokens, 16}, 0.0);
+  acc = k.loop(k.index(0), k.index(steps), 1, {acc}, [&](Value step, ValueRange state) -> KernelBuilder::Values {
+    return {multiplyStep(k, p, panel, row, tokens, prefetch, step, stepK, stepK, state[0])};
   })[0];
-  if (p.k % recordK) // a record of two groups of which only the first exists
-    acc = step(k.index(records), p.k % recordK, acc);
+  if (int64_t rest = p.k % stepK) // the last record's first group
+    acc = multiplyStep(k, p, panel, row, tokens, prefetch, k.index(steps), stepK, rest, acc);
   return acc;
 }
 

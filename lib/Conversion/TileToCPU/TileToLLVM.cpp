@@ -16,6 +16,7 @@ void llmc::buildTileToLLVMPipeline(OpPassManager &manager, llvm::StringRef isa) 
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createTileToCPUPass(isa));
+  manager.addPass(createTileExpandMathPass()); // roundings that cache writes brought
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createCSEPass());
   manager.addPass(createConvertVectorToLLVMPass());

@@ -1,0 +1,60 @@
+// Variants per M class are explicit; the arithmetic and the layout decide the product's op.
+// RUN: llmc-opt %s --lm-to-tile -split-input-file | FileCheck %s
+
+lm.weight @w [96, 64] q4_1 {sources = [#lm.span<file = 0, offset = 0, bytes = 3840, rows = 96>], layout = #lm.layout<n16_q4_1>, offset = 0 : i64}
+// CHECK-LABEL: func.func @step
+func.func @step(%c: tensor<?x64xi8>, %s: tensor<?x2x2xf32>, %r: tensor<?x96xf32>) -> tensor<?x96xf32> {
+  // CHECK: rt.dispatch "blk.0.attn_residual"(%arg0, %arg1, %arg2)
+  // CHECK-SAME: #rt.variant<max_rows = 1, kernel = @linear_q8_g32_q4_1_64x96_residual_m1, row_block = 1, col_blocks = 6>
+  // CHECK-SAME: #rt.variant<max_rows = 8, kernel = @linear_q8_g32_q4_1_64x96_residual_m8, row_block = 8, col_blocks = 6>
+  // CHECK-SAME: #rt.variant<max_rows = 4294967295, kernel = @linear_q8_g32_q4_1_64x96_residual_m256, row_block = 256, col_blocks = 6>
+  // CHECK-SAME: weights = [@w]
+  %y = lm.linear %c, %s residual %r, @w {arith = #lm.arith<q8_g32>} : (tensor<?x64xi8>, tensor<?x2x2xf32>, tensor<?x96xf32>) -> tensor<?x96xf32> loc("blk.0.attn_residual")
+  return %y : tensor<?x96xf32>
+}
+// CHECK-LABEL: tile.kernel @linear_q8_g32_q4_1_64x96_residual_m1(%{{.*}}: memref<?x64xi8>, %{{.*}}: memref<?x2x2xf32>, %{{.*}}: memref<?x96xf32>, %{{.*}}: memref<6x2x320xi8>, %{{.*}}: memref<?x96xf32>,
+// CHECK: scf.for
+// CHECK: tile.load_packed {{.*}}{prefetch = 4096 : i64}
+// CHECK: tile.scaled_dot {{.*}} : vector<1x32xi8>, vector<1x1x2xf32>, !tile.packed<32 x 16, q4_1>, vector<1x16xf32>
+// CHECK-LABEL: tile.kernel @linear_q8_g32_q4_1_64x96_residual_m256
+// CHECK: tile.scaled_dot {{.*}} vector<16x16xf32>
+// CHECK: tile.store {{.*}} limit
+// CHECK: tile.scaled_dot {{.*}} vector<4x16xf32>
+
+// -----
+
+// An odd group of a two-group record is a product of its own after the loop.
+lm.weight @w [32, 96] q8_0 {sources = [#lm.span<file = 0, offset = 0, bytes = 3264, rows = 32>], layout = #lm.layout<n16_q8_0>, offset = 0 : i64}
+func.func @step(%c: tensor<?x96xi8>, %s: tensor<?x3x2xf32>) -> tensor<?x32xf32> {
+  %y = lm.linear %c, %s, @w {arith = #lm.arith<q8_g32>} : (tensor<?x96xi8>, tensor<?x3x2xf32>) -> tensor<?x32xf32>
+  return %y : tensor<?x32xf32>
+}
+// CHECK-LABEL: tile.kernel @linear_q8_g32_q8_0_96x32_m1
+// CHECK: tile.scaled_dot {{.*}} !tile.packed<64 x 16, q8_0>
+// CHECK: tile.scaled_dot {{.*}} !tile.packed<32 x 16, q8_0>
+
+// -----
+
+// Under f32 arithmetic the packed weight is widened in the product, never in memory.
+lm.weight @w [32, 64] q4_0 {sources = [#lm.span<file = 0, offset = 0, bytes = 1152, rows = 32>], layout = #lm.layout<n16_q4_0>, offset = 0 : i64}
+lm.weight @b [32] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 128, rows = 32>], layout = #lm.layout<rows_f32>, offset = 0 : i64}
+func.func @step(%x: tensor<?x64xf32>) -> tensor<?x32xf32> {
+  %y = lm.linear %x, @w bias @b {arith = #lm.arith<f32>} : (tensor<?x64xf32>) -> tensor<?x32xf32>
+  return %y : tensor<?x32xf32>
+}
+// CHECK-LABEL: tile.kernel @linear_f32_q4_0_64x32_bias_m1
+// CHECK: tile.dot {{.*}} {arith = #tile.arith<f32>} : vector<1x64xf32>, !tile.packed<64 x 16, q4_0>, vector<1x16xf32>
+
+// -----
+
+lm.weight @w [64, 64] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 4096, rows = 32>, #lm.span<file = 0, offset = 4096, bytes = 4096, rows = 32>], interleave = 16 : i64, layout = #lm.layout<n16_bf16>, offset = 0 : i64}
+func.func @step(%x: tensor<?x64xbf16>) -> tensor<?x32xf32> {
+  %y = lm.gated_linear silu %x, @w {arith = #lm.arith<bf16_eo32>} : (tensor<?x64xbf16>) -> tensor<?x32xf32>
+  return %y : tensor<?x32xf32>
+}
+// Gate and up panels alternate; their activation is in the same kernel.
+// CHECK-LABEL: tile.kernel @gated_bf16_eo32_bf16_pairs_64x32_m1
+// CHECK: tile.dot {{.*}} {arith = #tile.arith<bf16_eo32>}
+// CHECK: tile.dot {{.*}} {arith = #tile.arith<bf16_eo32>}
+// CHECK: arith.negf
+// CHECK: math.exp

@@ -1,0 +1,123 @@
+// RUN: llmc-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{expected the last two arguments to be the row count and the unit, of type index}}
+tile.kernel @no_rows(%x: memref<?x64xf32>) {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected memref arguments before the row count, got 'f32'}}
+tile.kernel @scalar(%x: f32, %rows: index, %unit: index) {
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected static strides and offset 0}}
+tile.kernel @dynamic(%x: memref<?x?xf32>, %rows: index, %unit: index) {
+  tile.return
+}
+
+// -----
+
+tile.kernel @indices(%x: memref<?x64xf32>, %rows: index, %unit: index) {
+  // expected-error @+1 {{expected 2 indices, got 1}}
+  %v = tile.load %x[%unit] : memref<?x64xf32> -> vector<8xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @element(%x: memref<?x64xf32>, %rows: index, %unit: index) {
+  // expected-error @+1 {{expected element type 'f32', got 'i32'}}
+  %v = tile.load %x[%unit, %unit] : memref<?x64xf32> -> vector<8xi32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @rank(%x: memref<?xf32>, %rows: index, %unit: index) {
+  // expected-error @+1 {{expected a vector of rank at most 1, got 2}}
+  %v = tile.load %x[%unit] : memref<?xf32> -> vector<2x8xf32>
+  tile.return
+}
+
+// -----
+
+// expected-error @+1 {{expected positive k and a multiple of 16 columns, got 32 x 8}}
+func.func private @columns(!tile.packed<32 x 8, f32>)
+
+// -----
+
+// expected-error @+1 {{expected an even k for bf16_pairs, got 3}}
+func.func private @odd(!tile.packed<3 x 16, bf16_pairs>)
+
+// -----
+
+// expected-error @+1 {{expected whole groups of one record of 32 x 16 for q4_1, got 64 x 16}}
+func.func private @record(!tile.packed<64 x 16, q4_1>)
+
+// -----
+
+tile.kernel @k(%w: memref<36x18x320xi8>, %rows: index, %unit: index) {
+  %a = arith.constant dense<0.0> : vector<4x64xf32>
+  %acc = arith.constant dense<0.0> : vector<4x16xf32>
+  %b = tile.load_packed %w[%unit, %unit, %unit] : memref<36x18x320xi8> -> !tile.packed<32 x 16, f32>
+  // expected-error @+1 {{expected k = 32 columns of the left operand, got 64}}
+  %r = tile.dot %a, %b, %acc {arith = #tile.arith<f32>} : vector<4x64xf32>, !tile.packed<32 x 16, f32>, vector<4x16xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @pairs(%w: memref<36x18x320xi8>, %rows: index, %unit: index) {
+  %a = arith.constant dense<0.0> : vector<4x32xbf16>
+  %acc = arith.constant dense<0.0> : vector<4x16xf32>
+  %b = tile.load_packed %w[%unit, %unit, %unit] : memref<36x18x320xi8> -> !tile.packed<32 x 16, f32>
+  // expected-error @+1 {{expected bf16 operands in pairs and k a multiple of 32 for bf16_eo32}}
+  %r = tile.dot %a, %b, %acc {arith = #tile.arith<bf16_eo32>} : vector<4x32xbf16>, !tile.packed<32 x 16, f32>, vector<4x16xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @unquantised(%w: memref<36x18x320xi8>, %rows: index, %unit: index) {
+  %a = arith.constant dense<0> : vector<4x32xi8>
+  %s = arith.constant dense<0.0> : vector<4x1x2xf32>
+  %acc = arith.constant dense<0.0> : vector<4x16xf32>
+  %b = tile.load_packed %w[%unit, %unit, %unit] : memref<36x18x320xi8> -> !tile.packed<32 x 16, f32>
+  // expected-error @+1 {{expected a quantised right operand}}
+  %r = tile.scaled_dot %a, %s, %b, %acc : vector<4x32xi8>, vector<4x1x2xf32>, !tile.packed<32 x 16, f32>, vector<4x16xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @scales(%w: memref<36x18x320xi8>, %rows: index, %unit: index) {
+  %a = arith.constant dense<0> : vector<4x32xi8>
+  %s = arith.constant dense<0.0> : vector<4x2x2xf32>
+  %acc = arith.constant dense<0.0> : vector<4x16xf32>
+  %b = tile.load_packed %w[%unit, %unit, %unit] : memref<36x18x320xi8> -> !tile.packed<32 x 16, q4_1>
+  // expected-error @+1 {{expected scales of 4x1x2, got 'vector<4x2x2xf32>'}}
+  %r = tile.scaled_dot %a, %s, %b, %acc : vector<4x32xi8>, vector<4x2x2xf32>, !tile.packed<32 x 16, q4_1>, vector<4x16xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @reduce(%rows: index, %unit: index) {
+  %a = arith.constant dense<0.0> : vector<4x12xf32>
+  // expected-error @+1 {{expected 8 times a power of two columns, got 12}}
+  %r = tile.reduce add %a : vector<4x12xf32> -> vector<4xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @slice(%kv: memref<?x1024xbf16>, %rows: index, %unit: index) {
+  %a = arith.constant dense<0.0> : vector<128xf32>
+  // expected-error @+1 {{expected at most 64 elements along k from 0, got 'vector<128xf32>'}}
+  tile.store_slice %a, %kv[%unit, %unit] axis k at %unit : vector<128xf32>, memref<?x1024xbf16>, !tile.packed<64 x 16, bf16_pairs>
+  tile.return
+}

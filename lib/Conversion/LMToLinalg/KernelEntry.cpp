@@ -55,7 +55,10 @@ struct ReferenceKernelEntryPass : llmc::impl::ReferenceKernelEntryPassBase<Refer
   }
 
   LogicalResult lower(func::FuncOp kernel) {
-    unsigned buffers = kernel.getNumArguments() - 3;
+    TypeRange types = kernel.getArgumentTypes();
+    if (types.size() < 3 || !llvm::all_of(types.take_back(3), [](Type type) { return type.isIndex(); }))
+      return kernel.emitOpError("expected buffers, then three index arguments");
+    unsigned buffers = types.size() - 3;
     for (unsigned i = 0; i < buffers; ++i) {
       auto memref = dyn_cast<MemRefType>(kernel.getArgument(i).getType());
       if (!memref || !memref.getLayout().isIdentity() || llvm::any_of(memref.getShape().drop_front(), ShapedType::isDynamic))

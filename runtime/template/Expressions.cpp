@@ -1,0 +1,610 @@
+//===- Expressions.cpp - evaluation, calls, access ------------------------===//
+#include "runtime/template/Characters.h"
+#include "runtime/template/Interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace llmc;
+using namespace llmc::jinja;
+
+Value Runtime::evaluate(const Expr &expr) {
+  at = expr.at;
+  if (expr.kind == Expr::Kind::Constant)
+    return expr.constant;
+  if (++depth > limits.depth)
+    fail("expected at most " + std::to_string(limits.depth) + " nested calls and constructs, got more");
+  if (++steps > limits.steps)
+    fail("expected at most " + std::to_string(limits.steps) + " steps, got more");
+  Value value = evaluateKind(expr);
+  --depth; // an Error ends the run, so it need not be undone then
+  return value;
+}
+
+Value Runtime::evaluateKind(const Expr &expr) {
+  auto operand = [&](size_t i) { return evaluate(*expr.operands[i]); };
+  switch (expr.kind) {
+  case Expr::Kind::Constant:
+    return expr.constant;
+  case Expr::Kind::Name:
+    return evaluateName(expr);
+  case Expr::Kind::List:
+  case Expr::Kind::Tuple:
+    return evaluateSequence(expr);
+  case Expr::Kind::Dict:
+    return evaluateDict(expr);
+  case Expr::Kind::Attribute: {
+    Value object = operand(0);
+    at = expr.at;
+    return attribute(object, expr.text);
+  }
+  case Expr::Kind::Item: {
+    Value object = operand(0), key = operand(1);
+    at = expr.at;
+    return item(object, key);
+  }
+  case Expr::Kind::Slice:
+    return evaluateSlice(expr);
+  case Expr::Kind::CallName:
+    return callNamed(expr);
+  case Expr::Kind::CallBuiltin:
+  case Expr::Kind::CallMethod:
+  case Expr::Kind::Filter:
+  case Expr::Kind::Test:
+    return evaluateBuiltin(expr);
+  case Expr::Kind::Not:
+  case Expr::Kind::Negate:
+  case Expr::Kind::Plus:
+    return evaluateUnary(expr);
+  case Expr::Kind::Binary: {
+    Value a = operand(0), b = operand(1);
+    at = expr.at;
+    return binary(expr.text[0], a, b);
+  }
+  case Expr::Kind::Concat:
+    return evaluateConcat(expr);
+  case Expr::Kind::And: {
+    Value a = operand(0);
+    return a.truthy() ? operand(1) : a;
+  }
+  case Expr::Kind::Or: {
+    Value a = operand(0);
+    return a.truthy() ? a : operand(1);
+  }
+  case Expr::Kind::Compare:
+    return evaluateCompare(expr);
+  case Expr::Kind::Conditional:
+    if (operand(1).truthy())
+      return operand(0);
+    return expr.operands[2] ? operand(2) : Value();
+  }
+  return Value();
+}
+
+Value Runtime::evaluateName(const Expr &expr) {
+  if (const Value *found = scope->find(expr.name))
+    return *found;
+  const std::string &name = ast.names[expr.name];
+  if (const Dict *variables = context.dict())
+    if (const Value *found = variables->findName(name))
+      return *found;
+  if (const Builtin *function = findFunction(name)) {
+    auto callable = std::make_shared<Callable>();
+    callable->builtin = function;
+    return Value(Value::Storage(std::shared_ptr<const Callable>(std::move(callable))));
+  }
+  return Value::undefined(name);
+}
+
+Value Runtime::evaluateSequence(const Expr &expr) {
+  std::vector<Value> items;
+  items.reserve(expr.operands.size());
+  for (const ExprPtr &operand : expr.operands)
+    items.push_back(evaluate(*operand));
+  at = expr.at;
+  return list(std::move(items), expr.kind == Expr::Kind::Tuple);
+}
+
+Value Runtime::evaluateDict(const Expr &expr) {
+  Dict result;
+  for (size_t i = 0; i < expr.operands.size(); i += 2) {
+    Value key = evaluate(*expr.operands[i]);
+    result.set(std::move(key), evaluate(*expr.operands[i + 1]));
+  }
+  at = expr.at;
+  return dict(std::move(result));
+}
+
+Value Runtime::evaluateUnary(const Expr &expr) {
+  Value value = evaluate(*expr.operands[0]);
+  at = expr.at;
+  if (expr.kind == Expr::Kind::Not)
+    return Value(!value.truthy());
+  if (auto *d = value.get<double>())
+    return Value(expr.kind == Expr::Kind::Negate ? -*d : *d);
+  return binary(expr.kind == Expr::Kind::Negate ? '-' : '+', Value(int64_t{0}), value);
+}
+
+Value Runtime::evaluateConcat(const Expr &expr) {
+  std::string text;
+  for (const ExprPtr &operand : expr.operands) {
+    Value value = evaluate(*operand);
+    text += value.string() ? *value.string() : toString(value);
+    if (text.size() > limits.stringBytes)
+      break; // string() reports it
+  }
+  at = expr.at;
+  return string(std::move(text));
+}
+
+Value Runtime::evaluateCompare(const Expr &expr) {
+  Value left = evaluate(*expr.operands[0]);
+  for (size_t i = 0; i < expr.comparisons.size(); ++i) {
+    Value right = evaluate(*expr.operands[i + 1]);
+    at = expr.at;
+    bool holds = false;
+    switch (expr.comparisons[i]) {
+    case CompareOp::Equal: holds = equal(left, right); break;
+    case CompareOp::NotEqual: holds = !equal(left, right); break;
+    case CompareOp::Less: holds = compare(left, right) < 0; break;
+    case CompareOp::LessEqual: holds = compare(left, right) <= 0; break;
+    case CompareOp::Greater: holds = compare(left, right) > 0; break;
+    case CompareOp::GreaterEqual: holds = compare(left, right) >= 0; break;
+    case CompareOp::In: holds = contains(right, left); break;
+    case CompareOp::NotIn: holds = !contains(right, left); break;
+    }
+    if (!holds)
+      return Value(false);
+    left = std::move(right);
+  }
+  return Value(true);
+}
+
+/// Python's slice.indices for a sequence of `size`.
+Value Runtime::evaluateSlice(const Expr &expr) {
+  Value object = evaluate(*expr.operands[0]);
+  auto bound = [&](size_t i, bool &given) -> int64_t {
+    given = false;
+    if (!expr.operands[i])
+      return 0;
+    Value value = evaluate(*expr.operands[i]);
+    if (value.isNone())
+      return 0;
+    auto *n = value.get<int64_t>();
+    if (!n)
+      fail(std::string("expected an integer in a slice, got a ") + value.typeName());
+    given = true;
+    return *n;
+  };
+  bool hasStart, hasStop, hasStep;
+  int64_t start = bound(1, hasStart), stop = bound(2, hasStop), step = bound(3, hasStep);
+  at = expr.at;
+  if (object.isUndefined() || (!object.list() && !object.string()))
+    fail(std::string("expected a list or string to slice, got ") + object.typeName());
+  step = hasStep ? step : 1;
+  if (step == 0)
+    fail("expected a slice step other than 0");
+  std::vector<Value> items = iterate(object);
+  const auto size = static_cast<int64_t>(items.size());
+  auto clamp = [&](int64_t i) {
+    i = i < 0 ? i + size : i;
+    return std::clamp<int64_t>(i, step > 0 ? 0 : -1, step > 0 ? size : size - 1);
+  };
+  start = hasStart ? clamp(start) : step > 0 ? 0 : size - 1;
+  stop = hasStop ? clamp(stop) : step > 0 ? size : -1;
+  std::vector<Value> picked;
+  // A step beyond the size picks one item; clamped, the sum cannot overflow.
+  step = std::clamp<int64_t>(step, -size - 1, size + 1);
+  for (int64_t i = start; step > 0 ? i < stop : i > stop; i += step)
+    picked.push_back(items[static_cast<size_t>(i)]);
+  if (!object.string())
+    return list(std::move(picked), object.list()->tuple);
+  std::string text;
+  for (const Value &character : picked)
+    text += *character.string();
+  return string(std::move(text));
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+void Runtime::evaluateArguments(const Arguments &arguments, std::vector<Value> &positional,
+                                std::vector<std::pair<std::string, Value>> &named) {
+  for (const ExprPtr &argument : arguments.positional)
+    positional.push_back(evaluate(*argument));
+  for (const auto &[name, argument] : arguments.named)
+    named.emplace_back(name, evaluate(*argument));
+}
+
+Value Runtime::evaluateBuiltin(const Expr &expr) {
+  Value self = expr.kind == Expr::Kind::CallBuiltin ? Value() : evaluate(*expr.operands[0]);
+  std::vector<Value> positional;
+  std::vector<std::pair<std::string, Value>> named;
+  evaluateArguments(expr.arguments, positional, named);
+  at = expr.at;
+  if (expr.kind == Expr::Kind::CallMethod && self.isUndefined())
+    attribute(self, expr.builtin->name); // fails and names the value
+  if (expr.kind == Expr::Kind::CallMethod && !hasMethod(self, expr.builtin->name))
+    fail(std::string("expected a value with a method '") + std::string(expr.builtin->name) + "', got a " + self.typeName());
+  Value result = call(*expr.builtin, self, positional, named);
+  return expr.negated ? Value(!result.truthy()) : result;
+}
+
+Value Runtime::call(const Builtin &builtin, const Value &self, const std::vector<Value> &positional,
+                    const std::vector<std::pair<std::string, Value>> &named) {
+  Bound bound;
+  bound.by.resize(builtin.parameters.size());
+  for (size_t i = 0; i < positional.size(); ++i)
+    if (i < bound.by.size())
+      bound.by[i] = &positional[i];
+    else
+      bound.extra.push_back(&positional[i]);
+  for (const auto &[name, value] : named) {
+    auto found = std::find(builtin.parameters.begin(), builtin.parameters.end(), name);
+    if (found == builtin.parameters.end())
+      bound.named.emplace_back(name, &value);
+    else
+      bound.by[static_cast<size_t>(found - builtin.parameters.begin())] = &value;
+  }
+  // The parser has checked this; a filter named in map() or select() comes unchecked.
+  if (!builtin.variadic && (!bound.extra.empty() || !bound.named.empty()))
+    fail("'" + std::string(builtin.name) + "': expected at most " + std::to_string(bound.by.size()) +
+         " known arguments, got others");
+  for (size_t i = 0; i < builtin.required; ++i)
+    if (!bound.by[i])
+      fail("'" + std::string(builtin.name) + "': expected the argument '" + std::string(builtin.parameters[i]) + "', got none");
+  return builtin.call(*this, self, bound);
+}
+
+Value Runtime::callNamed(const Expr &expr) {
+  const Value *callee = scope->find(expr.name);
+  const std::string &name = ast.names[expr.name];
+  auto *callable = callee ? callee->get<std::shared_ptr<const Callable>>() : nullptr;
+  const Builtin *function = callable ? (*callable)->builtin : callee ? nullptr : findFunction(name);
+  if (!callable && !function)
+    fail("expected '" + name + "' to be a macro or function, got " +
+         (callee ? callee->typeName() : "nothing of that name"));
+  Callable macro = callable ? **callable : Callable{};
+  std::vector<Value> positional;
+  std::vector<std::pair<std::string, Value>> named;
+  evaluateArguments(expr.arguments, positional, named);
+  at = expr.at;
+  if (macro.macro)
+    return callMacro(macro, std::move(positional), std::move(named), nullptr);
+  return call(*function, Value(), positional, named);
+}
+
+Value Runtime::callMacro(const Callable &macro, std::vector<Value> positional,
+                         std::vector<std::pair<std::string, Value>> named, const Value *caller) {
+  const MacroInfo &info = macro.macro->macro;
+  Scope inner{macro.scope, {}};
+  const Position callSite = at;
+  Scope *callerScope = scope;
+  std::string text, *outer = out;
+  scope = &inner;
+  out = &text;
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    const Parameter &parameter = info.parameters[i];
+    const std::string &name = ast.names[parameter.name];
+    auto found = std::find_if(named.begin(), named.end(), [&](auto &argument) { return argument.first == name; });
+    if (i < positional.size()) {
+      if (found != named.end())
+        fail("macro '" + info.name + "': expected the argument '" + name + "' once, got it twice");
+      inner.set(parameter.name, positional[i]);
+    } else if (found != named.end()) {
+      inner.set(parameter.name, std::move(found->second));
+      named.erase(found);
+    } else {
+      inner.set(parameter.name, parameter.fallback ? evaluate(*parameter.fallback) : Value::undefined(name));
+    }
+  }
+  at = callSite;
+  if (positional.size() > info.parameters.size() && !info.takesVarargs)
+    fail("macro '" + info.name + "': expected at most " + std::to_string(info.parameters.size()) + " arguments, got " +
+         std::to_string(positional.size()));
+  if (info.takesVarargs) {
+    size_t taken = std::min(positional.size(), info.parameters.size());
+    inner.set(varargsName, list({positional.begin() + static_cast<long>(taken), positional.end()}, true));
+  }
+  if (caller)
+    inner.set(callerName, *caller);
+  else if (info.takesCaller && macro.macro->kind == Stmt::Kind::Macro)
+    inner.set(callerName, Value::undefined("caller"));
+  if (!named.empty() && !info.takesKwargs)
+    fail("macro '" + info.name + "': expected a known argument, got '" + named.front().first + "'");
+  if (info.takesKwargs) {
+    Dict rest;
+    for (auto &[name, value] : named)
+      rest.set(Value(name), std::move(value));
+    inner.set(kwargsName, dict(std::move(rest)));
+  }
+  execute(macro.macro->bodies[0]);
+  scope = callerScope; // an Error ends the run, so these need not be undone then
+  out = outer;
+  at = callSite;
+  return string(std::move(text));
+}
+
+//===----------------------------------------------------------------------===//
+// Access
+//===----------------------------------------------------------------------===//
+
+static Value loopAttribute(const LoopState &loop, std::string_view name) {
+  const auto size = static_cast<int64_t>(loop.items->size()), index = static_cast<int64_t>(loop.index);
+  if (name == "index")
+    return Value(index + 1);
+  if (name == "index0")
+    return Value(index);
+  if (name == "revindex")
+    return Value(size - index);
+  if (name == "revindex0")
+    return Value(size - index - 1);
+  if (name == "first")
+    return Value(index == 0);
+  if (name == "last")
+    return Value(index + 1 == size);
+  if (name == "length")
+    return Value(size);
+  if (name == "depth" || name == "depth0") // only recursive loops go deeper
+    return Value(int64_t{name == "depth"});
+  if (name == "previtem")
+    return index ? (*loop.items)[loop.index - 1] : Value::undefined("loop.previtem");
+  if (name == "nextitem")
+    return index + 1 < size ? (*loop.items)[loop.index + 1] : Value::undefined("loop.nextitem");
+  return Value::undefined("loop." + std::string(name));
+}
+
+static std::string undefinedName(const Value &value) {
+  auto *u = value.get<Undefined>();
+  return u && u->name ? "'" + *u->name + "'" : "a value";
+}
+
+Value Runtime::attribute(const Value &object, std::string_view name) {
+  if (object.isUndefined())
+    fail("expected " + undefinedName(object) + " to be defined where '" + std::string(name) + "' of it is used");
+  if (auto *loop = object.get<LoopState *>())
+    return loopAttribute(**loop, name);
+  if (auto *space = object.get<std::shared_ptr<Namespace>>()) {
+    const Value *found = (*space)->attributes.findName(name);
+    return found ? *found : Value::undefined(std::string(name));
+  }
+  if (hasMethod(object, name)) { // Python prefers the method to a key of that name
+    auto callable = std::make_shared<Callable>();
+    callable->builtin = findMethod(name);
+    return Value(Value::Storage(std::shared_ptr<const Callable>(std::move(callable))));
+  }
+  if (const Dict *d = object.dict())
+    if (const Value *found = d->findName(name))
+      return *found;
+  return Value::undefined(std::string(name));
+}
+
+Value Runtime::item(const Value &object, const Value &key) {
+  if (object.isUndefined())
+    fail("expected " + undefinedName(object) + " to be defined where [" + toRepr(key) + "] of it is used");
+  if (const Dict *d = object.dict()) {
+    if (const Value *found = d->find(key))
+      return *found;
+  } else {
+    const int64_t *given = key.get<int64_t>();
+    const List *l = object.list();
+    const std::string *s = object.string();
+    if (given && (l || s)) {
+      const auto size = static_cast<int64_t>(l ? l->items.size() : countCharacters(*s));
+      int64_t i = *given < 0 ? *given + size : *given;
+      if (i < 0 || i >= size)
+        return Value::undefined("item " + std::to_string(*given));
+      if (l)
+        return l->items[static_cast<size_t>(i)];
+      std::string_view rest = std::string_view(*s).substr(offsetOf(*s, static_cast<size_t>(i)));
+      return Value(std::string(rest.substr(0, utf8::decode(rest).length)));
+    }
+  }
+  if (const std::string *name = key.string())
+    return attribute(object, *name);
+  return Value::undefined("item " + toRepr(key));
+}
+
+Value Runtime::path(const Value &object, std::string_view dotted) {
+  Value value = object;
+  while (!dotted.empty()) {
+    size_t dot = dotted.find('.');
+    std::string_view part = dotted.substr(0, dot);
+    dotted = dot == std::string_view::npos ? std::string_view() : dotted.substr(dot + 1);
+    bool digits = !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+    // environment.getitem: the key first, then the attribute
+    if (digits && part.size() < 10)
+      value = item(value, Value(static_cast<int64_t>(std::stoll(std::string(part)))));
+    else
+      value = item(value, Value(std::string(part)));
+  }
+  return value;
+}
+
+std::vector<Value> Runtime::iterate(const Value &value) {
+  if (auto *l = value.list()) {
+    charge(l->items.size() * sizeof(Value));
+    return l->items;
+  }
+  std::vector<Value> items;
+  if (auto *d = value.dict()) {
+    for (const auto &entry : d->items())
+      items.push_back(entry.first);
+  } else if (auto *s = value.string()) {
+    forEachCharacter(*s, [&](uint32_t, std::string_view one) { items.emplace_back(std::string(one)); });
+  } else if (!value.isUndefined()) {
+    fail(std::string("expected something to iterate over, got ") + value.typeName());
+  }
+  charge(items.size() * 2 * sizeof(Value));
+  if (items.size() > limits.listItems)
+    fail("expected at most " + std::to_string(limits.listItems) + " items, got " + std::to_string(items.size()));
+  return items;
+}
+
+bool Runtime::contains(const Value &container, const Value &item) {
+  if (auto *s = container.string()) {
+    if (!item.string())
+      fail(std::string("expected a string on the left of 'in' with a string, got ") + item.typeName());
+    return s->find(*item.string()) != std::string::npos;
+  }
+  if (auto *l = container.list())
+    return std::any_of(l->items.begin(), l->items.end(), [&](const Value &one) { return equal(one, item); });
+  if (auto *d = container.dict())
+    return d->find(item) != nullptr;
+  if (container.isUndefined())
+    return false;
+  fail(std::string("expected a container on the right of 'in', got ") + container.typeName());
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+static bool asInteger(const Value &value, int64_t &out) {
+  if (auto *b = value.get<bool>())
+    return out = *b, true;
+  if (auto *i = value.get<int64_t>())
+    return out = *i, true;
+  return false;
+}
+
+static bool asDouble(const Value &value, double &out) {
+  int64_t i;
+  if (asInteger(value, i))
+    return out = static_cast<double>(i), true;
+  if (auto *d = value.get<double>())
+    return out = *d, true;
+  return false;
+}
+
+int Runtime::compare(const Value &a, const Value &b) {
+  int64_t i, j;
+  double x, y;
+  if (asInteger(a, i) && asInteger(b, j))
+    return i < j ? -1 : i > j;
+  if (asDouble(a, x) && asDouble(b, y))
+    return x < y ? -1 : x > y;
+  if (a.string() && b.string()) {
+    int order = a.string()->compare(*b.string());
+    return order < 0 ? -1 : order > 0;
+  }
+  if (a.list() && b.list() && a.list()->tuple == b.list()->tuple) {
+    const auto &p = a.list()->items, &q = b.list()->items;
+    for (size_t k = 0; k < std::min(p.size(), q.size()); ++k)
+      if (!equal(p[k], q[k]))
+        return compare(p[k], q[k]);
+    return p.size() < q.size() ? -1 : p.size() > q.size();
+  }
+  fail(std::string("expected two values that can be ordered, got ") + a.typeName() + " and " + b.typeName());
+}
+
+static Value floorModulo(Runtime &runtime, char op, int64_t a, int64_t b) {
+  if (b == 0)
+    runtime.fail("expected a divisor other than 0");
+  if (b == -1) { // INT64_MIN / -1 overflows
+    int64_t negated;
+    if (__builtin_sub_overflow(int64_t{0}, a, &negated))
+      runtime.fail("expected integers below 2^63, got more");
+    return Value(op == 'f' ? negated : int64_t{0});
+  }
+  int64_t quotient = a / b, rest = a % b;
+  if (rest && (rest < 0) != (b < 0))
+    --quotient, rest += b;
+  return Value(op == 'f' ? quotient : rest);
+}
+
+static Value integerOp(Runtime &runtime, char op, int64_t a, int64_t b) {
+  int64_t result = 0;
+  bool overflow = false;
+  switch (op) {
+  case '+': overflow = __builtin_add_overflow(a, b, &result); break;
+  case '-': overflow = __builtin_sub_overflow(a, b, &result); break;
+  case '*': overflow = __builtin_mul_overflow(a, b, &result); break;
+  case '/':
+    if (b == 0)
+      runtime.fail("expected a divisor other than 0");
+    return Value(static_cast<double>(a) / static_cast<double>(b));
+  case 'p':
+    if (b < 0)
+      return Value(std::pow(static_cast<double>(a), static_cast<double>(b)));
+    result = 1;
+    if (a == 0 || a == 1 || a == -1) {
+      result = b == 0 ? 1 : a == -1 && b % 2 == 0 ? 1 : a;
+      break;
+    }
+    for (int64_t k = 0; k < b && !overflow; ++k)
+      overflow = __builtin_mul_overflow(result, a, &result);
+    break;
+  default:
+    return floorModulo(runtime, op, a, b);
+  }
+  if (overflow)
+    runtime.fail("expected integers below 2^63, got more");
+  return Value(result);
+}
+
+static Value floatOp(Runtime &runtime, char op, double a, double b) {
+  if ((op == '/' || op == 'f' || op == '%') && b == 0)
+    runtime.fail("expected a divisor other than 0");
+  switch (op) {
+  case '+': return Value(a + b);
+  case '-': return Value(a - b);
+  case '*': return Value(a * b);
+  case '/': return Value(a / b);
+  case 'f': return Value(std::floor(a / b));
+  case 'p': return Value(std::pow(a, b));
+  default: {
+    double rest = std::fmod(a, b);
+    return Value(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+  }
+  }
+}
+
+/// Python's repetition of a string or list.
+static Value repeat(Runtime &runtime, const Value &what, int64_t times) {
+  times = std::max<int64_t>(times, 0);
+  const Limits &limits = runtime.bounds();
+  if (auto *s = what.string()) {
+    if (!s->empty() && static_cast<uint64_t>(times) > limits.stringBytes / s->size())
+      runtime.fail("expected strings of at most " + std::to_string(limits.stringBytes) + " bytes, got more");
+    std::string text;
+    for (int64_t i = 0; i < times && !s->empty(); ++i)
+      text += *s;
+    return runtime.string(std::move(text));
+  }
+  const auto &items = what.list()->items;
+  if (!items.empty() && static_cast<uint64_t>(times) > limits.listItems / items.size())
+    runtime.fail("expected lists of at most " + std::to_string(limits.listItems) + " items, got more");
+  std::vector<Value> all;
+  for (int64_t i = 0; i < times && !items.empty(); ++i)
+    all.insert(all.end(), items.begin(), items.end());
+  return runtime.list(std::move(all), what.list()->tuple);
+}
+
+Value Runtime::binary(char op, const Value &a, const Value &b) {
+  int64_t i, j;
+  double x, y;
+  if (asInteger(a, i) && asInteger(b, j))
+    return integerOp(*this, op, i, j);
+  if (asDouble(a, x) && asDouble(b, y))
+    return floatOp(*this, op, x, y);
+  for (const Value *side : {&a, &b})
+    if (side->isUndefined())
+      fail("expected " + undefinedName(*side) + " to be defined where it is computed with");
+  if (op == '+' && a.string() && b.string())
+    return string(*a.string() + *b.string());
+  if (op == '+' && a.list() && b.list() && a.list()->tuple == b.list()->tuple) {
+    std::vector<Value> all = iterate(a), more = iterate(b);
+    all.insert(all.end(), more.begin(), more.end());
+    return list(std::move(all), a.list()->tuple);
+  }
+  if (op == '*' && (a.string() || a.list()) && asInteger(b, j))
+    return repeat(*this, a, j);
+  if (op == '*' && (b.string() || b.list()) && asInteger(a, i))
+    return repeat(*this, b, i);
+  if (op == '%' && a.string())
+    return string(formatPercent(*this, *a.string(), b.list() && b.list()->tuple ? b.list()->items : std::vector<Value>{b}));
+  const std::string shown = op == 'f' ? "//" : op == 'p' ? "**" : std::string(1, op);
+  fail("expected operands that '" + shown + "' can join, got " + a.typeName() + " and " + b.typeName());
+}

@@ -1,0 +1,142 @@
+// Unknown constructs are errors that name them, hostile templates end at a limit.
+
+#include "llmc/Support/Error.h"
+#include "runtime/template/ChatTemplate.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <pthread.h>
+
+using namespace llmc;
+
+static std::string parseError(std::string_view source) {
+  try {
+    ChatTemplate::parse(source);
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+static std::string renderError(std::string_view source) {
+  ChatTemplate chatTemplate = ChatTemplate::parse(source);
+  try {
+    chatTemplate.render(jinja::Value::fromJson(R"({"xs": [1, 2, 3], "s": "text", "d": {"a": 1}})", "context"));
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TemplateErrors, UnknownNamesAtParseTime) {
+  EXPECT_EQ(parseError("a\n {% zap %}"), "chat template:2:5: expected a supported tag (if, for, set, macro, call, filter, "
+                                         "with, raw, break, continue, generation), got 'zap'");
+  EXPECT_EQ(parseError("{{ 'q'|shout }}"), "chat template:1:8: expected a known filter, got 'shout'");
+  EXPECT_EQ(parseError("{{ 7 | 8 }}"), "chat template:1:8: expected the name of a filter, got '8'");
+  EXPECT_EQ(parseError("{{ x is shiny }}"), "chat template:1:9: expected a known test, got 'shiny'");
+  EXPECT_EQ(parseError("{{ x.shout() }}"), "chat template:1:6: expected a known method, got 'shout'");
+  EXPECT_EQ(parseError("{{ shout(1) }}"), "chat template:1:4: expected a known function or macro, got 'shout'");
+  EXPECT_EQ(parseError("{{ x | map('shout') }}"), "chat template:1:12: expected a known filter, got 'shout'");
+  EXPECT_EQ(parseError("{{ x | selectattr('a', 'shiny') }}"), "chat template:1:24: expected a known test, got 'shiny'");
+  EXPECT_EQ(parseError("{{ x | trim(1, 2) }}"), "chat template:1:8: filter 'trim': expected at most 1 arguments, got 2");
+  EXPECT_EQ(parseError("é{% for x in y %}"), "chat template:1:18: expected {% else %} or {% endfor %}, got the end of the template");
+  EXPECT_EQ(parseError("a\xFF"), "chat template:1:2: expected UTF-8, got a malformed byte sequence");
+  EXPECT_EQ(parseError("{% for x in y recursive %}{% endfor %}"),
+            "chat template:1:15: expected a loop without 'recursive', which is not supported");
+  EXPECT_EQ(parseError("{{ 99999999999999999999 }}"), "chat template:1:4: expected an integer below 2^63, got 99999999999999999999");
+}
+
+TEST(TemplateErrors, AtRunTimeWithPosition) {
+  EXPECT_EQ(renderError("a\n{{ raise_exception('roles must alternate') }}"), "chat template:2:4: roles must alternate");
+  EXPECT_EQ(renderError("{{ q.x }}"), "chat template:1:6: expected 'q' to be defined where 'x' of it is used");
+  EXPECT_EQ(renderError("{{ 1 + s }}"), "chat template:1:4: expected operands that '+' can join, got int and str");
+  EXPECT_EQ(renderError("{{ 9223372036854775807 + 1 }}"), "chat template:1:4: expected integers below 2^63, got more");
+  EXPECT_EQ(renderError("{{ (-9223372036854775807 - 1) // -1 }}"), "chat template:1:4: expected integers below 2^63, got more");
+  EXPECT_EQ(renderError("{{ s.keys() }}"), "chat template:1:6: expected a value with a method 'keys', got a str");
+  EXPECT_EQ(renderError("{% macro m() %}{% endmacro %}{% set x = [m] %}"),
+            "chat template:1:41: expected plain data in a list, dict or namespace, got a function");
+  EXPECT_EQ(renderError("{% set n = namespace() %}{% set n.n = n %}").substr(0, 14), "chat template:");
+}
+
+static std::string repeat(std::string_view unit, size_t times) {
+  std::string out;
+  for (size_t i = 0; i < times; ++i)
+    out.append(unit);
+  return out;
+}
+
+/// Deep nesting must end in an Error before it ends the stack, also in a server's
+/// small thread.
+TEST(TemplateLimits, NestingOnASmallStack) {
+  auto work = [] {
+    const std::pair<const char *, const char *> brackets[] = {{"(", ")"}, {"[", "]"}, {"{1:", "}"}, {"-", ""}, {"not ", ""},
+                                                              {"x[", "]"}, {"x|default(", ")"}, {"1 if 1 else ", ""}, {"range(", ")"},
+                                                              {"x is eq(", ")"}, {"x.get(", ")"}};
+    for (auto [open, close] : brackets) {
+      EXPECT_NE(parseError("{{ " + repeat(open, 20000) + "1" + repeat(close, 20000) + " }}").find("nested"), std::string::npos) << open;
+      EXPECT_NE(parseError("{{ " + repeat(open, 20000)), "no error") << open;
+    }
+    for (const char *chain : {" + 1", " and 1", "|trim", ".a", "[0]", " is defined", " if 1 else 2", " ** 2"})
+      EXPECT_NE(parseError("{{ x" + repeat(chain, 20000) + " }}").find("nested"), std::string::npos) << chain;
+    for (const char *tag : {"{% if x %}", "{% for x in y %}", "{% filter trim %}", "{% macro m() %}", "{% set x %}", "{% with %}"})
+      EXPECT_NE(parseError(repeat(tag, 20000)).find("nested"), std::string::npos) << tag;
+    // At the limit the tree is still walked.
+    EXPECT_EQ(renderError("{{ " + repeat("(", 90) + "1" + repeat(")", 90) + " }}"), "no error");
+    EXPECT_EQ(renderError("{{ 0" + repeat(" + 1", 90) + " }}"), "no error");
+    EXPECT_EQ(renderError("{{ " + repeat("-", 90) + "1 }}"), "no error");
+    EXPECT_EQ(renderError(repeat("{% if 1 %}", 90) + repeat("{% endif %}", 90)), "no error");
+    EXPECT_EQ(renderError(repeat("{% for q in xs[:1] %}", 90) + repeat("{% endfor %}", 90)), "no error");
+    EXPECT_NE(renderError("{% macro m(k) %}{{ m(k + 1) }}{% endmacro %}{{ m(0) }}").find("nested"), std::string::npos);
+    EXPECT_NE(renderError("{% macro m(k) %}{% for q in xs %}{% filter trim %}{{ [(m(k + 1) | trim) ~ 'x'] | join }}"
+                          "{% endfilter %}{% endfor %}{% endmacro %}{{ m(0) }}")
+                  .find("nested"),
+              std::string::npos);
+    EXPECT_NE(renderError("{% set n = namespace(v=1) %}{% for i in range(1000) %}{% set n.v = [n.v] %}{% endfor %}").find("nested"),
+              std::string::npos);
+  };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  pthread_attr_setstacksize(&attributes, 8 << 20); // its frames are much larger
+#else
+  pthread_attr_setstacksize(&attributes, 512 << 10);
+#endif
+#endif
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(
+                &thread, &attributes,
+                [](void *p) -> void * {
+                  (*static_cast<decltype(work) *>(p))();
+                  return nullptr;
+                },
+                &work),
+            0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+TEST(TemplateLimits, WorkOutputMemory) {
+  auto start = std::chrono::steady_clock::now();
+  EXPECT_NE(renderError("{% for i in range(1000000000) %}{% endfor %}").find("range: expected at most 100000 items"), std::string::npos);
+  EXPECT_NE(renderError("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}").find("steps"),
+            std::string::npos);
+  EXPECT_NE(renderError("{% for i in range(100000) %}{% for j in range(1000) %}0123456789{% endfor %}{% endfor %}").find("output"),
+            std::string::npos);
+  EXPECT_NE(renderError("{{ 'ab' * 100000000000 }}").find("bytes"), std::string::npos);
+  EXPECT_NE(renderError("{{ [1] * 100000000 }}").find("items"), std::string::npos);
+  EXPECT_NE(renderError("{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}").find("bytes"),
+            std::string::npos);
+  EXPECT_NE(renderError("{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = n.s.replace('x', 'xx') %}{% endfor %}")
+                .find("bytes"),
+            std::string::npos);
+  EXPECT_NE(renderError("{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s %}{{ n.s }}{{ n.s }}{% endset %}{% endfor %}")
+                .find("at most"),
+            std::string::npos);
+  EXPECT_NE(renderError("{% set n = namespace(s=[0]) %}{% for i in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}").find("at most"),
+            std::string::npos);
+  EXPECT_NE(renderError("{% set n = namespace(s=[0]) %}{% for i in range(99) %}{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s }}").find("at most"),
+            std::string::npos);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+}

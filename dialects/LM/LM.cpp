@@ -145,7 +145,8 @@ static void printInputsAndWeight(OpAsmPrinter &printer, Operation *op, OperandRa
   printer << ", " << weight;
 }
 
-static void printInputsAndWeight(OpAsmPrinter &printer, Operation *op, OperandRange inputs, FlatSymbolRefAttr weight) {
+static void printInputsAndWeight(OpAsmPrinter &printer, Operation *op, OperandRange inputs,
+                                 FlatSymbolRefAttr weight) {
   printInputsAndWeight(printer, op, inputs, Value(), weight);
 }
 

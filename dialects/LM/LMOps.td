@@ -42,7 +42,7 @@ def LM_WeightOp : LM_Op<"weight", [Symbol]> {
                        OptionalAttr<LM_SpanArrayAttr>:$sources, DefaultValuedAttr<I64Attr, "0">:$interleave,
                        OptionalAttr<ElementsAttr>:$value,
                        OptionalAttr<LM_LayoutAttr>:$layout, OptionalAttr<I64Attr>:$offset);
-  let assemblyFormat = "$sym_name $shape $storage attr-dict";
+  let assemblyFormat = "$sym_name $shape `` $storage attr-dict"; // the storage prints a space itself
   let hasVerifier = 1;
 }
 
@@ -103,7 +103,7 @@ def LM_GatedActivationOp : LM_Op<"gated_activation", [Pure, SameOperandsAndResul
   }];
   let arguments = (ins LM_ActivationAttr:$activation, LM_F32Rows:$gate, LM_F32Rows:$up);
   let results = (outs LM_F32Rows:$result);
-  let assemblyFormat = "$activation $gate `,` $up attr-dict `:` type($result)";
+  let assemblyFormat = "`` $activation $gate `,` $up attr-dict `:` type($result)";
 }
 
 def LM_AddOp : LM_Op<"add", [Pure, Commutative, SameOperandsAndResultType]> {
@@ -224,7 +224,7 @@ def LM_GatedLinearOp : LM_Op<"gated_linear", [Pure, DeclareOpInterfaceMethods<Sy
   }];
   let arguments = (ins LM_ActivationAttr:$activation, Variadic<LM_Rows>:$inputs, FlatSymbolRefAttr:$weight, OptionalAttr<LM_ArithAttr>:$arith);
   let results = (outs LM_F32Rows:$result);
-  let assemblyFormat = "$activation custom<InputsAndWeight>($inputs, $weight) attr-dict `:` functional-type($inputs, $result)";
+  let assemblyFormat = "`` $activation custom<InputsAndWeight>($inputs, $weight) attr-dict `:` functional-type($inputs, $result)";
   let hasVerifier = 1;
 }
 

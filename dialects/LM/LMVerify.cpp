@@ -21,11 +21,12 @@ static int64_t columns(Value value) {
 }
 
 /// `value` is tensor<rows x columns x element> with static columns; columns < 0: any.
-static LogicalResult verifyRows(Operation *op, const Twine &what, Type type, Type element, int64_t columns = -1) {
+static LogicalResult verifyRows(Operation *op, const Twine &what, Type type, Type element,
+                                int64_t columns = -1) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || tensor.getRank() != 2 || tensor.isDynamicDim(1) || tensor.getElementType() != element)
-    return op->emitOpError() << "expected " << what << " of rank 2 with static columns of " << element << ", got "
-                             << type;
+    return op->emitOpError() << "expected " << what << " of rank 2 with static columns of " << element
+                             << ", got " << type;
   if (columns >= 0 && tensor.getDimSize(1) != columns)
     return op->emitOpError() << "expected " << what << " with " << columns << " columns, got "
                              << tensor.getDimSize(1);
@@ -41,8 +42,8 @@ static LogicalResult verifyFormat(Operation *op, const Twine &what, TypeRange ty
                                   int64_t columns = -1) {
   size_t expected = format == Format::Q8 ? 2 : 1;
   if (types.size() != expected)
-    return op->emitOpError() << "expected " << expected << " " << what << " for " << stringifyFormat(format) << ", got "
-                             << types.size();
+    return op->emitOpError() << "expected " << expected << " " << what << " for " << stringifyFormat(format)
+                             << ", got " << types.size();
   MLIRContext *context = op->getContext();
   Type f32 = Float32Type::get(context);
   if (format == Format::F32)
@@ -55,7 +56,8 @@ static LogicalResult verifyFormat(Operation *op, const Twine &what, TypeRange ty
   int64_t groups = llvm::divideCeil(codes.getDimSize(1), 32);
   auto scales = RankedTensorType::get({codes.getDimSize(0), groups, 2}, f32);
   if (types[1] != scales)
-    return op->emitOpError() << "expected " << what << " (scales) of type " << Type(scales) << ", got " << types[1];
+    return op->emitOpError() << "expected " << what << " (scales) of type " << Type(scales) << ", got "
+                             << types[1];
   return success();
 }
 
@@ -79,7 +81,8 @@ static WeightOp lookUp(Operation *op, SymbolTableCollection &symbols, FlatSymbol
     fits = shape[i] < 0 || shape[i] == actual[i];
   if (!fits) {
     InFlightDiagnostic error = op->emitOpError() << "expected weight " << name << " of shape [";
-    llvm::interleaveComma(shape, error, [&](int64_t size) { size < 0 ? void(error << "?") : void(error << size); });
+    llvm::interleaveComma(shape, error,
+                          [&](int64_t size) { size < 0 ? void(error << "?") : void(error << size); });
     error << "], got [";
     llvm::interleaveComma(actual, error);
     error << "]";
@@ -92,11 +95,12 @@ static WeightOp lookUp(Operation *op, SymbolTableCollection &symbols, FlatSymbol
 // Types, weights
 //===----------------------------------------------------------------------===//
 
-LogicalResult KVType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t heads, int64_t kDim, int64_t vDim,
-                             Type element, int64_t block) {
+LogicalResult KVType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t heads, int64_t kDim,
+                             int64_t vDim, Type element, int64_t block) {
   auto bad = [](int64_t size) { return size <= 0 || size > maxDimension; };
   if (bad(heads) || bad(kDim) || bad(vDim))
-    return emitError() << "expected positive heads, k_dim and v_dim, got " << heads << ", " << kDim << ", " << vDim;
+    return emitError() << "expected positive heads, k_dim and v_dim, got " << heads << ", " << kDim << ", "
+                       << vDim;
   if (!element.isF32() && !element.isF16() && !element.isBF16())
     return emitError() << "expected element f32, f16 or bf16, got " << element;
   if (block < 0 || block % 16 != 0 || block > maxDimension)
@@ -116,17 +120,19 @@ static LogicalResult verifySpans(WeightOp op, ArrayRef<Attribute> spans) {
                               << span.getBytes();
     int64_t head = span.getDeinterleave();
     if (head < 0 || head % 2 != 0 || (head != 0 && span.getRows() % head != 0))
-      return op.emitOpError() << "expected deinterleave to be even and to divide " << span.getRows() << " rows, got "
-                              << head;
+      return op.emitOpError() << "expected deinterleave to be even and to divide " << span.getRows()
+                              << " rows, got " << head;
     rows += span.getRows();
   }
   if (rows != op.getShape()[0])
     return op.emitOpError() << "expected sources of " << op.getShape()[0] << " rows, got " << rows;
   if (interleave == 0)
     return success();
-  if (interleave < 0 || spans.size() != 2 || cast<SpanAttr>(spans[0]).getRows() != cast<SpanAttr>(spans[1]).getRows() ||
+  if (interleave < 0 || spans.size() != 2 ||
+      cast<SpanAttr>(spans[0]).getRows() != cast<SpanAttr>(spans[1]).getRows() ||
       cast<SpanAttr>(spans[0]).getRows() % interleave != 0)
-    return op.emitOpError() << "expected two sources of equal rows, a multiple of the interleave " << interleave;
+    return op.emitOpError() << "expected two sources of equal rows, a multiple of the interleave "
+                            << interleave;
   return success();
 }
 
@@ -179,7 +185,8 @@ LogicalResult RMSNormOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult LinearOp::verify() {
-  if (failed(verifyInputs(*this, getInputs(), getArith())) || failed(verifyRows(*this, "a result", getResult())))
+  if (failed(verifyInputs(*this, getInputs(), getArith())) ||
+      failed(verifyRows(*this, "a result", getResult())))
     return failure();
   if (getResidual() && getResidual().getType() != getResult().getType())
     return emitOpError() << "expected a residual of type " << getResult().getType() << ", got "
@@ -211,10 +218,11 @@ static LogicalResult verifyRotation(Operation *op, Value input, Value table, int
   if (failed(verifyRows(op, "an input", input)) || failed(verifyRows(op, "a table", table)))
     return failure();
   if (headDim <= 0 || columns(input) % headDim != 0)
-    return op->emitOpError() << "expected head_dim to divide " << columns(input) << " columns, got " << headDim;
+    return op->emitOpError() << "expected head_dim to divide " << columns(input) << " columns, got "
+                             << headDim;
   if (columns(table) > headDim || columns(table) % 2 != 0)
-    return op->emitOpError() << "expected a table of an even number of columns up to head_dim " << headDim << ", got "
-                             << columns(table);
+    return op->emitOpError() << "expected a table of an even number of columns up to head_dim " << headDim
+                             << ", got " << columns(table);
   return success();
 }
 
@@ -233,7 +241,8 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyRows(*this, "a query", getQuery())))
     return failure();
   if (headDim != cache.getKDim())
-    return emitOpError() << "expected head_dim to be the cache's k_dim " << cache.getKDim() << ", got " << headDim;
+    return emitOpError() << "expected head_dim to be the cache's k_dim " << cache.getKDim() << ", got "
+                         << headDim;
   if (columns(getQuery()) % headDim != 0 || columns(getQuery()) / headDim % cache.getHeads() != 0)
     return emitOpError() << "expected a multiple of " << cache.getHeads() << " heads of " << headDim
                          << " columns, got " << columns(getQuery()) << " columns";
@@ -272,7 +281,8 @@ LogicalResult GatedLinearOp::verify() {
 }
 
 LogicalResult GatedLinearOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  WeightOp weight = lookUp(*this, symbols, getWeightAttr(), {2 * columns(getResult()), columns(getInputs()[0])});
+  WeightOp weight =
+      lookUp(*this, symbols, getWeightAttr(), {2 * columns(getResult()), columns(getInputs()[0])});
   if (!weight)
     return failure();
   if (weight.getInterleave() != 16)

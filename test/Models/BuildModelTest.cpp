@@ -1,6 +1,6 @@
 //===- BuildModelTest.cpp - facts to lm -----------------------------------===//
-#include "dialects/LM/LM.h"
 #include "llmc/Frontend/BuildModel.h"
+#include "dialects/LM/LM.h"
 #include "llmc/Frontend/ModelFacts.h"
 #include "llmc/Support/Error.h"
 #include "llmc/Transforms/LM/Passes.h"
@@ -33,7 +33,8 @@ ModelFacts tinyFacts(const std::string &architecture) {
   f.format = "gguf";
   f.architecture = architecture;
   f.name = "tiny";
-  f.hidden = 96, f.layers = 2, f.heads = 4, f.kvHeads = 2, f.headDim = 32, f.ffn = 160, f.vocab = 200, f.maxContext = 512;
+  f.hidden = 96, f.layers = 2, f.heads = 4, f.kvHeads = 2, f.headDim = 32, f.ffn = 160, f.vocab = 200,
+  f.maxContext = 512;
   f.tiedHead = true;
   f.rope.rotaryDim = 32;
   f.files = {"tiny.gguf"};
@@ -151,10 +152,10 @@ TEST_F(BuildModel, EveryOpHasItsName) {
     EXPECT_TRUE(names.insert(name).second) << name;
     EXPECT_EQ(lm::layerOf(name), name.rfind("blk.", 0) == 0 ? name[4] - '0' : -1) << name;
   });
-  for (const char *name : {"token_embd", "rope", "blk.0.attn_norm", "blk.0.attn_q", "blk.0.attn_q_rope", "blk.0.kv",
-                           "blk.0.attn", "blk.0.attn_output", "blk.0.attn_residual", "blk.0.ffn_norm", "blk.0.ffn_gate",
-                           "blk.0.ffn_up", "blk.0.ffn_act", "blk.0.ffn_down", "blk.1.ffn_residual", "logits_rows",
-                           "output_norm", "output"})
+  for (const char *name : {"token_embd", "rope", "blk.0.attn_norm", "blk.0.attn_q", "blk.0.attn_q_rope",
+                           "blk.0.kv", "blk.0.attn", "blk.0.attn_output", "blk.0.attn_residual",
+                           "blk.0.ffn_norm", "blk.0.ffn_gate", "blk.0.ffn_up", "blk.0.ffn_act",
+                           "blk.0.ffn_down", "blk.1.ffn_residual", "logits_rows", "output_norm", "output"})
     EXPECT_TRUE(names.count(name)) << name;
 }
 
@@ -207,7 +208,8 @@ TEST_F(BuildModel, PipelinesFuseAndDecide) {
   facts.rope.interleavedRows = true;
   addTensors(facts);
   build(facts);
-  ASSERT_TRUE(mlir::succeeded(run([](mlir::OpPassManager &pm) { lm::buildLMFusionPipeline(pm); }))) << diagnostics;
+  ASSERT_TRUE(mlir::succeeded(run([](mlir::OpPassManager &pm) { lm::buildLMFusionPipeline(pm); })))
+      << diagnostics;
   EXPECT_EQ(count<lm::LinearOp>(), 2 * 3 + 1); // qkv, attn_output, ffn_down; output
   EXPECT_EQ(count<lm::RopeAppendOp>(), 2);
   EXPECT_EQ(count<lm::GatedLinearOp>(), 2);
@@ -215,8 +217,10 @@ TEST_F(BuildModel, PipelinesFuseAndDecide) {
   EXPECT_EQ(span("blk.0.attn_qkv", 1).getDeinterleave(), 32);
   EXPECT_TRUE(named<lm::LinearOp>("blk.0.attn_qkv"));
   EXPECT_TRUE(named<lm::LinearOp>("blk.1.ffn_residual").getResidual());
-  ASSERT_TRUE(mlir::succeeded(run([](mlir::OpPassManager &pm) { lm::buildLMDecidePipeline(pm); }))) << diagnostics;
-  EXPECT_EQ(count<lm::QuantizeOp>(), 2); // only what gated_linear writes; norms and attention write codes themselves
+  ASSERT_TRUE(mlir::succeeded(run([](mlir::OpPassManager &pm) { lm::buildLMDecidePipeline(pm); })))
+      << diagnostics;
+  EXPECT_EQ(count<lm::QuantizeOp>(),
+            2); // only what gated_linear writes; norms and attention write codes themselves
   EXPECT_EQ(named<lm::AttentionOp>("blk.0.attn").getFormat(), lm::Format::Q8);
   EXPECT_EQ(weight("blk.0.ffn_gate_up").getLayout(), lm::Layout::N16Q4_1);
   EXPECT_EQ(weight("token_embd").getOffset(), 0u);
@@ -267,16 +271,20 @@ TEST(BuildModelErrors, Facts) {
     change(facts);
     return errorOf(facts);
   };
-  EXPECT_EQ(with([](ModelFacts &f) { f.layers = 1000000000; }), "expected layers up to the 20 tensors, got 1000000000");
+  EXPECT_EQ(with([](ModelFacts &f) { f.layers = 1000000000; }),
+            "expected layers up to the 20 tensors, got 1000000000");
   EXPECT_EQ(with([](ModelFacts &f) { f.kvHeads = 0; }), "expected KV heads between 1 and 2^30, got 0");
-  EXPECT_EQ(with([](ModelFacts &f) { f.kvHeads = 3; }), "expected heads to be a multiple of the 3 KV heads, got 4");
+  EXPECT_EQ(with([](ModelFacts &f) { f.kvHeads = 3; }),
+            "expected heads to be a multiple of the 3 KV heads, got 4");
   EXPECT_EQ(with([](ModelFacts &f) { f.heads = f.headDim = int64_t(1) << 30; }),
             "expected heads * head dimension up to 2^30, got 1073741824 * 1073741824");
-  EXPECT_EQ(with([](ModelFacts &f) { f.rope.rotaryDim = 34; }), "expected an even rotary dimension up to 32, got 34");
+  EXPECT_EQ(with([](ModelFacts &f) { f.rope.rotaryDim = 34; }),
+            "expected an even rotary dimension up to 32, got 34");
   EXPECT_EQ(with([](ModelFacts &f) { f.normEps = 0; }), "expected a positive norm epsilon, got 0.000000");
   EXPECT_EQ(with([](ModelFacts &f) { f.rope.interleavedRows = true, f.rope.rotaryDim = 16; }),
             "expected a rotary dimension equal to the head dimension 32 for interleaved rows, got 16");
-  EXPECT_EQ(with([](ModelFacts &f) { f.architecture = "gpt2"; }).rfind("expected an architecture among ", 0), 0u);
+  EXPECT_EQ(with([](ModelFacts &f) { f.architecture = "gpt2"; }).rfind("expected an architecture among ", 0),
+            0u);
   EXPECT_EQ(with([](ModelFacts &f) { f.tensors.back().type = DType::Q8_0; }),
             "tensor output_norm.weight: expected rows of a multiple of 32 values for Q8_0, got shape [96]");
 }

@@ -61,7 +61,8 @@ public:
       throw Error("expected values for " + name + ", got none");
     SmallVector<int64_t> shape = {1, int64_t(values.size())};
     auto type = RankedTensorType::get(shape, builder.getF32Type());
-    return addWeight(name, lm::Storage::F32, shape, ArrayAttr(), DenseElementsAttr::get(type, ArrayRef<float>(values)));
+    return addWeight(name, lm::Storage::F32, shape, ArrayAttr(),
+                     DenseElementsAttr::get(type, ArrayRef<float>(values)));
   }
 
   Value tokenIds() override { return {0}; }
@@ -73,16 +74,17 @@ public:
     return keep(lm::EmbeddingOp::create(builder, loc(name), rows(shape(table)[1]), at(ids), symbol(table)));
   }
   Value rmsNorm(const std::string &name, Value input, Weight weight, double eps) override {
-    return keep(lm::RMSNormOp::create(builder, loc(name), TypeRange(at(input).getType()), at(input), symbol(weight),
-                                      builder.getF64FloatAttr(eps)));
+    return keep(lm::RMSNormOp::create(builder, loc(name), TypeRange(at(input).getType()), at(input),
+                                      symbol(weight), builder.getF64FloatAttr(eps)));
   }
   Value linear(const std::string &name, Value input, Weight weight, const Weight *bias) override {
-    return keep(lm::LinearOp::create(builder, loc(name), rows(shape(weight)[0]), at(input), /*residual=*/nullptr,
-                                     symbol(weight), bias ? symbol(*bias) : FlatSymbolRefAttr(), lm::ArithAttr()));
+    return keep(lm::LinearOp::create(builder, loc(name), rows(shape(weight)[0]), at(input),
+                                     /*residual=*/nullptr, symbol(weight),
+                                     bias ? symbol(*bias) : FlatSymbolRefAttr(), lm::ArithAttr()));
   }
   Value siluGate(const std::string &name, Value gate, Value up) override {
-    return keep(lm::GatedActivationOp::create(builder, loc(name), at(gate).getType(), lm::Activation::SiLU, at(gate),
-                                              at(up)));
+    return keep(lm::GatedActivationOp::create(builder, loc(name), at(gate).getType(), lm::Activation::SiLU,
+                                              at(gate), at(up)));
   }
   Value add(const std::string &name, Value lhs, Value rhs) override {
     return keep(lm::AddOp::create(builder, loc(name), at(lhs).getType(), at(lhs), at(rhs)));
@@ -125,14 +127,16 @@ private:
     arguments.append(facts.layers, cache);
     results.append(facts.layers, cache);
     builder.setInsertionPointToEnd(module.getBody());
-    auto step = func::FuncOp::create(builder, loc("step"), "step", builder.getFunctionType(arguments, results));
+    auto step =
+        func::FuncOp::create(builder, loc("step"), "step", builder.getFunctionType(arguments, results));
     builder.setInsertionPointToStart(step.addEntryBlock());
     weightBuilder.setInsertionPoint(step);
     for (BlockArgument argument : step.getArguments())
       values.push_back(argument);
   }
 
-  Weight weight(const std::string &name, const std::string &tensor, SmallVector<int64_t> shape, int64_t headDim) {
+  Weight weight(const std::string &name, const std::string &tensor, SmallVector<int64_t> shape,
+                int64_t headDim) {
     if (auto known = weightByName.find(name); known != weightByName.end())
       return {known->second};
     const TensorFact *fact = facts.find(tensor);
@@ -147,19 +151,20 @@ private:
     if (block != 1 && (shape.size() != 2 || shape[1] % block != 0))
       throw Error(label + ": expected rows of a multiple of " + std::to_string(block) + " values for " +
                   toString(fact->type) + ", got shape " + toText(shape));
-    uint64_t bytes = storageBytes(fact->type, uint64_t(shape[0]) * uint64_t(shape.size() == 2 ? shape[1] : 1));
+    uint64_t bytes =
+        storageBytes(fact->type, uint64_t(shape[0]) * uint64_t(shape.size() == 2 ? shape[1] : 1));
     if (fact->bytes != bytes || fact->file >= facts.files.size())
       throw Error(label + ": expected " + std::to_string(bytes) + " bytes of file 0 to " +
-                  std::to_string(facts.files.size()) + ", got " + std::to_string(fact->bytes) + " bytes of file " +
-                  std::to_string(fact->file));
+                  std::to_string(facts.files.size()) + ", got " + std::to_string(fact->bytes) +
+                  " bytes of file " + std::to_string(fact->file));
     auto span = lm::SpanAttr::get(context, fact->file, fact->offset, fact->bytes, shape[0], headDim);
     return addWeight(name, toStorage(fact->type), shape, builder.getArrayAttr({span}), ElementsAttr());
   }
 
   Weight addWeight(const std::string &name, lm::Storage storage, ArrayRef<int64_t> shape, ArrayAttr sources,
                    ElementsAttr value) {
-    auto op = lm::WeightOp::create(weightBuilder, loc(name), name, shape, storage, sources, /*interleave=*/0, value,
-                                   lm::LayoutAttr(), IntegerAttr());
+    auto op = lm::WeightOp::create(weightBuilder, loc(name), name, shape, storage, sources, /*interleave=*/0,
+                                   value, lm::LayoutAttr(), IntegerAttr());
     weights.push_back(op);
     weightByName[name] = uint32_t(weights.size() - 1);
     return {uint32_t(weights.size() - 1)};
@@ -171,7 +176,9 @@ private:
   }
   mlir::Value at(Value value) const { return values[value.index]; }
   ArrayRef<int64_t> shape(Weight weight) { return weights[weight.index].getShape(); }
-  FlatSymbolRefAttr symbol(Weight weight) { return FlatSymbolRefAttr::get(weights[weight.index].getSymNameAttr()); }
+  FlatSymbolRefAttr symbol(Weight weight) {
+    return FlatSymbolRefAttr::get(weights[weight.index].getSymNameAttr());
+  }
   RankedTensorType rows(int64_t columns) {
     return RankedTensorType::get({ShapedType::kDynamic, columns}, builder.getF32Type());
   }
@@ -190,8 +197,9 @@ private:
 void checkSizes(const ModelFacts &facts) {
   constexpr int64_t limit = int64_t(1) << 30;
   const std::pair<const char *, int64_t> sizes[] = {
-      {"hidden size", facts.hidden}, {"layers", facts.layers}, {"heads", facts.heads}, {"KV heads", facts.kvHeads},
-      {"head dimension", facts.headDim}, {"feed-forward size", facts.ffn}, {"vocabulary size", facts.vocab}};
+      {"hidden size", facts.hidden},   {"layers", facts.layers},          {"heads", facts.heads},
+      {"KV heads", facts.kvHeads},     {"head dimension", facts.headDim}, {"feed-forward size", facts.ffn},
+      {"vocabulary size", facts.vocab}};
   for (auto [what, size] : sizes)
     if (size <= 0 || size > limit)
       throw Error(std::string("expected ") + what + " between 1 and 2^30, got " + std::to_string(size));
@@ -200,8 +208,8 @@ void checkSizes(const ModelFacts &facts) {
     throw Error("expected layers up to the " + std::to_string(facts.tensors.size()) + " tensors, got " +
                 std::to_string(facts.layers));
   if (facts.heads % facts.kvHeads != 0)
-    throw Error("expected heads to be a multiple of the " + std::to_string(facts.kvHeads) + " KV heads, got " +
-                std::to_string(facts.heads));
+    throw Error("expected heads to be a multiple of the " + std::to_string(facts.kvHeads) +
+                " KV heads, got " + std::to_string(facts.heads));
   if (facts.heads > limit / facts.headDim)
     throw Error("expected heads * head dimension up to 2^30, got " + std::to_string(facts.heads) + " * " +
                 std::to_string(facts.headDim));
@@ -220,8 +228,9 @@ DictionaryAttr modelAttribute(MLIRContext *context, const ModelFacts &facts) {
   list.set("name", builder.getStringAttr(facts.name));
   list.set("architecture", builder.getStringAttr(facts.architecture));
   const std::pair<const char *, int64_t> sizes[] = {
-      {"hidden", facts.hidden},    {"layers", facts.layers}, {"heads", facts.heads}, {"kv_heads", facts.kvHeads},
-      {"head_dim", facts.headDim}, {"ffn", facts.ffn},       {"vocab", facts.vocab}, {"max_context", facts.maxContext}};
+      {"hidden", facts.hidden},    {"layers", facts.layers},         {"heads", facts.heads},
+      {"kv_heads", facts.kvHeads}, {"head_dim", facts.headDim},      {"ffn", facts.ffn},
+      {"vocab", facts.vocab},      {"max_context", facts.maxContext}};
   for (auto [name, size] : sizes)
     list.set(name, builder.getI64IntegerAttr(size));
   return list.getDictionary(context);

@@ -12,9 +12,11 @@ void llmc::buildFamily(ModelBuilder &builder, const ModelFacts &facts) {
     const char *architecture;
     void (*build)(ModelBuilder &, const ModelFacts &);
   };
-  static constexpr Family families[] = {{"llama", buildLlama}, {"mistral", buildLlama}, {"qwen2", buildLlama}};
+  static constexpr Family families[] = {
+      {"llama", buildLlama}, {"mistral", buildLlama}, {"qwen2", buildLlama}};
   for (const Family &family : families)
     if (facts.architecture == family.architecture)
       return family.build(builder, facts);
-  throw Error("expected an architecture among " + supportedArchitectures() + ", got '" + facts.architecture + "'");
+  throw Error("expected an architecture among " + supportedArchitectures() + ", got '" + facts.architecture +
+              "'");
 }

@@ -54,8 +54,9 @@ private:
     q = b.rope(prefix + "attn_q_rope", q, rope, f.headDim);
     k = b.rope(prefix + "attn_k_rope", k, rope, f.headDim);
     caches.push_back(b.append(prefix + "kv", cache, k, v));
-    Value attended = b.attention(prefix + "attn", q, caches.back(), f.headDim, 1.0 / std::sqrt(double(f.headDim)),
-                                 f.slidingWindow); // [tokens, heads * head_dim]
+    Value attended =
+        b.attention(prefix + "attn", q, caches.back(), f.headDim, 1.0 / std::sqrt(double(f.headDim)),
+                    f.slidingWindow); // [tokens, heads * head_dim]
     Value output = projection("attn_output", attended, f.hidden, queryColumns, f.attentionOutputBias);
     return b.add(prefix + "attn_residual", x, output);
   }
@@ -75,7 +76,8 @@ private:
     return b.rmsNorm(prefix + name, x, weight, f.normEps);
   }
 
-  Value projection(const char *name, Value input, int64_t rows, int64_t columns, bool hasBias, int64_t interleaved = 0) {
+  Value projection(const char *name, Value input, int64_t rows, int64_t columns, bool hasBias,
+                   int64_t interleaved = 0) {
     std::string full = prefix + name;
     Weight weight = b.matrix(full, rows, columns, interleaved);
     if (!hasBias)

@@ -45,7 +45,8 @@ struct FuseGateUp : OpRewritePattern<GatedActivationOp> {
   FuseGateUp(MLIRContext *context, SymbolTable &weights) : OpRewritePattern(context), weights(weights) {}
 
   LogicalResult matchAndRewrite(GatedActivationOp activation, PatternRewriter &rewriter) const override {
-    auto gate = activation.getGate().getDefiningOp<LinearOp>(), up = activation.getUp().getDefiningOp<LinearOp>();
+    auto gate = activation.getGate().getDefiningOp<LinearOp>(),
+         up = activation.getUp().getDefiningOp<LinearOp>();
     std::string why = whyNotTogether(gate, up);
     SmallVector<WeightOp> parts;
     if (why.empty())
@@ -59,9 +60,9 @@ struct FuseGateUp : OpRewritePattern<GatedActivationOp> {
     }
     std::string name = siblingName(parts[0].getSymName(), "ffn_gate_up");
     WeightOp weight = joinWeights(rewriter, weights, parts, name, interleave);
-    rewriter.replaceOpWithNewOp<GatedLinearOp>(activation, activation.getType(), activation.getActivationAttr(),
-                                               gate.getInputs(), FlatSymbolRefAttr::get(weight.getSymNameAttr()),
-                                               ArithAttr());
+    rewriter.replaceOpWithNewOp<GatedLinearOp>(activation, activation.getType(),
+                                               activation.getActivationAttr(), gate.getInputs(),
+                                               FlatSymbolRefAttr::get(weight.getSymNameAttr()), ArithAttr());
     rewriter.eraseOp(gate);
     rewriter.eraseOp(up);
     return success();

@@ -81,9 +81,11 @@ struct FuseQKV : OpRewritePattern<AttentionOp> {
       return rewriter.notifyMatchFailure(attention, "no append feeds the attention");
     SmallVector<WeightOp> parts, biases;
     if (p.why.empty())
-      parts = joinableWeights({p.query.getWeightAttr(), p.key.getWeightAttr(), p.value.getWeightAttr()}, weights, p.why);
+      parts = joinableWeights({p.query.getWeightAttr(), p.key.getWeightAttr(), p.value.getWeightAttr()},
+                              weights, p.why);
     if (p.why.empty() && p.query.getBias())
-      biases = joinableWeights({p.query.getBiasAttr(), p.key.getBiasAttr(), p.value.getBiasAttr()}, weights, p.why);
+      biases = joinableWeights({p.query.getBiasAttr(), p.key.getBiasAttr(), p.value.getBiasAttr()}, weights,
+                               p.why);
     if (!p.why.empty()) {
       remark::missed(attention.getLoc(), remark::RemarkOpts::name("FuseQKV").category("lm-fuse-qkv"))
           << remark::reason("{0}", p.why);
@@ -103,14 +105,17 @@ private:
     rewriter.setInsertionPoint(p.append);
     Type queryType = p.queryRope.getType();
     auto jointType = cast<RankedTensorType>(queryType).clone({ShapedType::kDynamic, weight.getShape()[0]});
-    auto joint = LinearOp::create(rewriter, NameLoc::get(rewriter.getStringAttr(name)), jointType, p.query.getInputs(),
-                                  /*residual=*/nullptr, FlatSymbolRefAttr::get(weight.getSymNameAttr()),
-                                  bias ? FlatSymbolRefAttr::get(bias.getSymNameAttr()) : FlatSymbolRefAttr(), ArithAttr());
-    auto both = RopeAppendOp::create(rewriter, p.append.getLoc(), queryType, p.append.getType(), joint.getResult(),
-                                     p.queryRope.getTable(), p.append.getCache(), p.queryRope.getHeadDimAttr());
+    auto joint = LinearOp::create(
+        rewriter, NameLoc::get(rewriter.getStringAttr(name)), jointType, p.query.getInputs(),
+        /*residual=*/nullptr, FlatSymbolRefAttr::get(weight.getSymNameAttr()),
+        bias ? FlatSymbolRefAttr::get(bias.getSymNameAttr()) : FlatSymbolRefAttr(), ArithAttr());
+    auto both =
+        RopeAppendOp::create(rewriter, p.append.getLoc(), queryType, p.append.getType(), joint.getResult(),
+                             p.queryRope.getTable(), p.append.getCache(), p.queryRope.getHeadDimAttr());
     rewriter.replaceOp(p.append, both.getResult());
     rewriter.replaceOp(p.queryRope, both.getQuery());
-    for (Operation *op : {p.keyRope.getOperation(), p.query.getOperation(), p.key.getOperation(), p.value.getOperation()})
+    for (Operation *op :
+         {p.keyRope.getOperation(), p.query.getOperation(), p.key.getOperation(), p.value.getOperation()})
       rewriter.eraseOp(op);
   }
 

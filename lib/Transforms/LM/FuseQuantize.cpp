@@ -3,7 +3,8 @@
 // A normalisation or an attention holds a row when it is done with it; writing codes instead of f32
 // saves one pass over the row and three quarters of its bytes.
 //
-// Sound because the format is defined as the op's f32 result followed by the very rounding of lm.quantize or lm.round.
+// Sound because the format is defined as the op's f32 result followed by the very rounding of lm.quantize or
+// lm.round.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/LM/LM.h"
@@ -55,8 +56,9 @@ template <typename RoundingOp> struct FuseQuantize : OpRewritePattern<RoundingOp
 
 private:
   static AttentionOp rewriteAttention(AttentionOp op, ArrayRef<Type> types, PatternRewriter &rewriter) {
-    return AttentionOp::create(rewriter, op.getLoc(), types, op.getQuery(), op.getCache(), op.getHeadDimAttr(),
-                               op.getScaleAttr(), op.getWindowAttr(), FormatAttr::get(op.getContext(), format));
+    return AttentionOp::create(rewriter, op.getLoc(), types, op.getQuery(), op.getCache(),
+                               op.getHeadDimAttr(), op.getScaleAttr(), op.getWindowAttr(),
+                               FormatAttr::get(op.getContext(), format));
   }
 };
 

@@ -52,8 +52,9 @@ struct FuseResidual : OpRewritePattern<AddOp> {
           << remark::reason("{0}", why);
       return rewriter.notifyMatchFailure(add, why);
     }
-    rewriter.replaceOpWithNewOp<LinearOp>(add, add.getType(), linear.getInputs(), residual, linear.getWeightAttr(),
-                                          linear.getBiasAttr(), linear.getArithAttr());
+    rewriter.replaceOpWithNewOp<LinearOp>(add, add.getType(), linear.getInputs(), residual,
+                                          linear.getWeightAttr(), linear.getBiasAttr(),
+                                          linear.getArithAttr());
     rewriter.eraseOp(linear);
     return success();
   }

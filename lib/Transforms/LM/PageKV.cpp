@@ -33,12 +33,15 @@ struct LMPageKVPass : llmc::lm::impl::LMPageKVPassBase<LMPageKVPass> {
       return signalPassFailure();
     }
     if (block <= 0 || block % 16 != 0) {
-      getOperation().emitError() << "expected block to be a positive multiple of 16, got " << block.getValue();
+      getOperation().emitError() << "expected block to be a positive multiple of 16, got "
+                                 << block.getValue();
       return signalPassFailure();
     }
     AttrTypeReplacer replacer;
     replacer.addReplacement([&](KVType kv) -> Type {
-      return kv.getBlock() != 0 ? kv : KVType::get(context, kv.getHeads(), kv.getKDim(), kv.getVDim(), type, block);
+      return kv.getBlock() != 0
+                 ? kv
+                 : KVType::get(context, kv.getHeads(), kv.getKDim(), kv.getVDim(), type, block);
     });
     for (func::FuncOp function : stepFunctions(getOperation()))
       replacer.recursivelyReplaceElementsIn(function, /*replaceAttrs=*/true, /*replaceLocs=*/false,

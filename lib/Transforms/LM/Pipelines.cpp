@@ -23,7 +23,8 @@ void llmc::lm::buildLMDecidePipeline(OpPassManager &pm, const DecideOptions &opt
   pm.addPass(createLMQuantizeActivationsPass());
   if (options.fuseQuantize)
     pm.addPass(createLMFuseQuantizePass());
-  std::string element = options.kvElement.empty() ? (options.compute == "f32" ? "f32" : "bf16") : options.kvElement;
+  std::string element =
+      options.kvElement.empty() ? (options.compute == "f32" ? "f32" : "bf16") : options.kvElement;
   pm.addPass(createLMPageKVPass({element, options.kvBlock}));
   pm.addPass(createLMPackWeightsPass());
   pm.addPass(createLMVerifyDecidedPass());
@@ -49,9 +50,10 @@ struct DecideFlags : PassPipelineOptions<DecideFlags> {
 } // namespace
 
 void llmc::lm::registerLMPipelines() {
-  PassPipelineRegistration<FusionFlags>("lm-fusion", "fuses an imported model", [](OpPassManager &pm, const FusionFlags &f) {
-    buildLMFusionPipeline(pm, {f.qkv, f.gateUp, f.residual});
-  });
+  PassPipelineRegistration<FusionFlags>("lm-fusion", "fuses an imported model",
+                                        [](OpPassManager &pm, const FusionFlags &f) {
+                                          buildLMFusionPipeline(pm, {f.qkv, f.gateUp, f.residual});
+                                        });
   PassPipelineRegistration<DecideFlags>(
       "lm-decide", "decides arithmetic, activation formats, KV blocks and packing",
       [](OpPassManager &pm, const DecideFlags &f) {

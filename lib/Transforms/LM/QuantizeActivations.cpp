@@ -1,7 +1,8 @@
 //===- QuantizeActivations.cpp - explicit rounding of activations ---------===//
 //
 // A product's arithmetic says in which form it reads its input; here the form becomes an op, so that an
-// input read by several products is rounded once and a producer can take the rounding over (lm-fuse-quantize).
+// input read by several products is rounded once and a producer can take the rounding over
+// (lm-fuse-quantize).
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/LM/LM.h"

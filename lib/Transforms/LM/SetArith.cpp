@@ -56,6 +56,8 @@ private:
     if (op.getArith())
       return;
     auto weight = weights.lookup<WeightOp>(op.getWeight());
+    if (!weight) // of a nested module, which is none of this pass's; lm-verify-decided reports the op
+      return;
     Arith arith = compute == "f32" ? Arith::F32 : defaultArith(weight.getStorage());
     op.setArith(arith);
   }

@@ -18,8 +18,8 @@ template <typename Op> LogicalResult verifyProduct(Op op) {
   Type element = cast<RankedTensorType>(op.getInputs()[0].getType()).getElementType();
   bool isF32 = inputFormat(*op.getArith()) == Format::F32;
   if (element.isF32() != isF32)
-    return op.emitOpError() << "expected inputs in " << stringifyFormat(inputFormat(*op.getArith())) << " for "
-                            << stringifyArith(*op.getArith()) << ", got " << element;
+    return op.emitOpError() << "expected inputs in " << stringifyFormat(inputFormat(*op.getArith()))
+                            << " for " << stringifyArith(*op.getArith()) << ", got " << element;
   return success();
 }
 
@@ -58,8 +58,9 @@ LogicalResult verifyWeights(ModuleOp module) {
 struct LMVerifyDecidedPass : llmc::lm::impl::LMVerifyDecidedPassBase<LMVerifyDecidedPass> {
   void runOnOperation() override {
     for (func::FuncOp function : stepFunctions(getOperation())) {
-      WalkResult result = function.walk(
-          [](Operation *op) { return failed(verifyOp(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
+      WalkResult result = function.walk([](Operation *op) {
+        return failed(verifyOp(op)) ? WalkResult::interrupt() : WalkResult::advance();
+      });
       if (result.wasInterrupted())
         return signalPassFailure();
     }

@@ -26,14 +26,16 @@ LogicalResult verifyUndecided(Operation *op) {
 /// A cache is a buffer updated in place: one append, all reads from the appended value.
 LogicalResult verifyCache(Value cache) {
   if (cast<KVType>(cache.getType()).getBlock() != 0)
-    return emitError(cache.getLoc()) << "expected an undecided block (0) before lm-page-kv, got " << cache.getType();
+    return emitError(cache.getLoc()) << "expected an undecided block (0) before lm-page-kv, got "
+                                     << cache.getType();
   Operation *writer = nullptr, *returner = nullptr;
   SmallVector<Operation *> users(cache.getUsers());
   for (Operation *user : llvm::reverse(users)) { // the use list is newest first
     Operation *&only = isa<func::ReturnOp>(user) ? returner : writer;
     if (isa<AttentionOp>(user)) {
       if (!cache.getDefiningOp())
-        return user->emitOpError() << "expected a cache with the step's keys and values appended, got an argument";
+        return user->emitOpError()
+               << "expected a cache with the step's keys and values appended, got an argument";
       continue;
     }
     if (!isa<KVAppendOp, RopeAppendOp, func::ReturnOp>(user))

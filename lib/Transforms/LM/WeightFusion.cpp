@@ -28,8 +28,9 @@ SmallVector<WeightOp> llmc::lm::joinableWeights(ArrayRef<FlatSymbolRefAttr> name
     } else if (!weight.getSources() || weight.getInterleave() != 0 || weight.getLayout()) {
       why = "weight " + name.getValue().str() + " is computed, joined or packed already";
     } else if (!result.empty() && weight.getStorage() != result[0].getStorage()) {
-      why = "storages differ: " + result[0].getSymName().str() + " is " + stringifyStorage(result[0].getStorage()).str() +
-            ", " + weight.getSymName().str() + " is " + stringifyStorage(weight.getStorage()).str();
+      why = "storages differ: " + result[0].getSymName().str() + " is " +
+            stringifyStorage(result[0].getStorage()).str() + ", " + weight.getSymName().str() + " is " +
+            stringifyStorage(weight.getStorage()).str();
     } else if (!result.empty() && weight.getShape().drop_front() != result[0].getShape().drop_front()) {
       why = "columns differ: " + result[0].getSymName().str() + " and " + weight.getSymName().str();
     } else {
@@ -41,8 +42,8 @@ SmallVector<WeightOp> llmc::lm::joinableWeights(ArrayRef<FlatSymbolRefAttr> name
   return result;
 }
 
-WeightOp llmc::lm::joinWeights(PatternRewriter &rewriter, SymbolTable &weights, MutableArrayRef<WeightOp> parts,
-                               StringRef name, int64_t interleave) {
+WeightOp llmc::lm::joinWeights(PatternRewriter &rewriter, SymbolTable &weights,
+                               MutableArrayRef<WeightOp> parts, StringRef name, int64_t interleave) {
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(parts[0]);
   SmallVector<int64_t> shape(parts[0].getShape());
@@ -53,8 +54,9 @@ WeightOp llmc::lm::joinWeights(PatternRewriter &rewriter, SymbolTable &weights, 
     llvm::append_range(spans, part.getSources()->getValue());
   }
   auto loc = NameLoc::get(rewriter.getStringAttr(name));
-  auto joined = WeightOp::create(rewriter, loc, name, shape, parts[0].getStorage(), rewriter.getArrayAttr(spans),
-                                 interleave, ElementsAttr(), LayoutAttr(), IntegerAttr());
+  auto joined =
+      WeightOp::create(rewriter, loc, name, shape, parts[0].getStorage(), rewriter.getArrayAttr(spans),
+                       interleave, ElementsAttr(), LayoutAttr(), IntegerAttr());
   weights.insert(joined); // renames it where the name is taken
   return joined;
 }

@@ -109,6 +109,9 @@ Value Runtime::evaluateDict(const Expr &expr) {
   Dict result;
   for (size_t i = 0; i < expr.operands.size(); i += 2) {
     Value key = evaluate(*expr.operands[i]);
+    if (key.list() || key.dict())
+      fail(std::string("expected a key that is no list or dict, got a ") + key.typeName());
+    charge(key.isString() ? 0 : 16 * result.size()); // such keys are looked up linearly
     result.set(std::move(key), evaluate(*expr.operands[i + 1]));
   }
   at = expr.at;
@@ -144,8 +147,8 @@ Value Runtime::evaluateCompare(const Expr &expr) {
     at = expr.at;
     bool holds = false;
     switch (expr.comparisons[i]) {
-    case CompareOp::Equal: holds = equal(left, right); break;
-    case CompareOp::NotEqual: holds = !equal(left, right); break;
+    case CompareOp::Equal: holds = isEqual(left, right); break;
+    case CompareOp::NotEqual: holds = !isEqual(left, right); break;
     case CompareOp::Less: holds = compare(left, right) < 0; break;
     case CompareOp::LessEqual: holds = compare(left, right) <= 0; break;
     case CompareOp::Greater: holds = compare(left, right) > 0; break;
@@ -384,6 +387,7 @@ Value Runtime::item(const Value &object, const Value &key) {
   if (object.isUndefined())
     fail("expected " + undefinedName(object) + " to be defined where [" + toRepr(key) + "] of it is used");
   if (const Dict *d = object.dict()) {
+    charge(key.isString() ? 0 : 16 * d->size());
     if (const Value *found = d->find(key))
       return *found;
   } else {
@@ -446,12 +450,15 @@ bool Runtime::contains(const Value &container, const Value &item) {
   if (auto *s = container.string()) {
     if (!item.string())
       fail(std::string("expected a string on the left of 'in' with a string, got ") + item.typeName());
+    charge(container.weight());
     return s->find(*item.string()) != std::string::npos;
   }
   if (auto *l = container.list())
-    return std::any_of(l->items.begin(), l->items.end(), [&](const Value &one) { return equal(one, item); });
-  if (auto *d = container.dict())
+    return std::any_of(l->items.begin(), l->items.end(), [&](const Value &one) { return isEqual(one, item); });
+  if (auto *d = container.dict()) {
+    charge(item.isString() ? 0 : 16 * d->size());
     return d->find(item) != nullptr;
+  }
   if (container.isUndefined())
     return false;
   fail(std::string("expected a container on the right of 'in', got ") + container.typeName());
@@ -479,6 +486,7 @@ static bool asDouble(const Value &value, double &out) {
 }
 
 int Runtime::compare(const Value &a, const Value &b) {
+  charge(std::min(a.weight(), b.weight()));
   int64_t i, j;
   double x, y;
   if (asInteger(a, i) && asInteger(b, j))

@@ -149,9 +149,11 @@ static Value filterUnique(Runtime &runtime, const Value &self, Args args) {
   for (Value &item : runtime.iterate(self)) {
     Value key = args.given(1) && !args[1]->isNone() ? runtime.path(item, toString(*args[1])) : item;
     key = foldCase(runtime, key, flag(args, 0));
+    if (key.list() || key.dict())
+      runtime.fail(std::string("unique: expected items that are no lists or dicts, got a ") + key.typeName());
+    runtime.charge(64 + 16 * seen.size() * !key.isString()); // a key that is no string is looked up linearly
     if (seen.find(key))
       continue;
-    runtime.charge(64 + 16 * seen.size() * !key.isString()); // a key that is no string is looked up linearly
     seen.set(key, Value(true));
     out.push_back(std::move(item));
   }

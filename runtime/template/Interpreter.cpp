@@ -46,9 +46,13 @@ private:
 //===----------------------------------------------------------------------===//
 
 void Runtime::charge(uint64_t bytes) {
-  created += bytes;
-  if (created > limits.createdBytes)
-    fail("expected at most " + std::to_string(limits.createdBytes) + " bytes of intermediate values, got more");
+  if (bytes > limits.workBytes || (worked += bytes) > limits.workBytes)
+    fail("expected at most " + std::to_string(limits.workBytes) + " bytes of values to work on, got more");
+}
+
+bool Runtime::isEqual(const Value &a, const Value &b) {
+  charge(std::min(a.weight(), b.weight()));
+  return equal(a, b);
 }
 
 Value Runtime::string(std::string s) {
@@ -79,8 +83,6 @@ Value Runtime::dict(Dict dict) {
   for (const auto &[key, value] : dict.items()) {
     checkData(key);
     checkData(value);
-    if (key.list() || key.dict())
-      fail(std::string("expected a key that can be hashed, got a ") + key.typeName());
   }
   return Value::dict(std::move(dict));
 }
@@ -109,7 +111,11 @@ std::string Runtime::run() {
   std::string result;
   scope = &root;
   out = &result;
-  execute(ast.body);
+  try {
+    execute(ast.body);
+  } catch (const TooLong &) {
+    fail("expected values that can be written in " + std::to_string(kMaxText) + " bytes, got more");
+  }
   return result;
 }
 

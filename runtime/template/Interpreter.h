@@ -14,9 +14,9 @@
 namespace llmc::jinja {
 
 struct Limits {
-  uint64_t steps = 20'000'000;         // expressions and statements evaluated
+  uint64_t steps = 10'000'000;         // expressions and statements evaluated
   uint64_t outputBytes = 16u << 20;
-  uint64_t createdBytes = 1ull << 30;  // strings and lists made over the whole run
+  uint64_t workBytes = 512u << 20;     // of strings and lists made or compared over the whole run
   uint64_t stringBytes = 16u << 20;    // of one string
   uint64_t listItems = 1'000'000;
   unsigned depth = 400;                // statements and expressions within one another, macros included
@@ -73,7 +73,9 @@ public:
   Value binary(char op, const Value &a, const Value &b);
   Value call(const Builtin &builtin, const Value &self, const std::vector<Value> &positional,
              const std::vector<std::pair<std::string, Value>> &named);
+  /// Counts work in proportion to the size of values.
   void charge(uint64_t bytes);
+  bool isEqual(const Value &a, const Value &b);
   const std::tm &time() const { return now; }
   const Limits &bounds() const { return limits; }
 
@@ -117,7 +119,7 @@ private:
   std::string *out = nullptr;
   Position at;
   unsigned depth = 0;
-  uint64_t steps = 0, created = 0, written = 0;
+  uint64_t steps = 0, worked = 0, written = 0;
   NameId loopName = 0, callerName = 0, varargsName = 0, kwargsName = 0;
 };
 

@@ -91,6 +91,8 @@ public:
   std::string out;
 
   void write(const Value &value, int level) {
+    if (out.size() > kMaxText)
+      throw TooLong();
     if (auto *s = value.string())
       writeString(out, *s, style.asciiOnly);
     else if (auto *l = value.list())

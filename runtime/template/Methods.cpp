@@ -188,7 +188,7 @@ static Value methodIndex(Runtime &runtime, const Value &self, Args args) {
     return found;
   }
   const auto &items = self.list()->items;
-  auto found = std::find_if(items.begin(), items.end(), [&](const Value &item) { return equal(item, *args[0]); });
+  auto found = std::find_if(items.begin(), items.end(), [&](const Value &item) { return runtime.isEqual(item, *args[0]); });
   if (found == items.end())
     runtime.fail("index: expected an item of the list, got " + toRepr(*args[0]));
   return Value(static_cast<int64_t>(found - items.begin()));
@@ -198,7 +198,7 @@ static Value methodCount(Runtime &runtime, const Value &self, Args args) {
   int64_t n = 0;
   if (const List *l = self.list()) {
     for (const Value &item : l->items)
-      n += equal(item, *args[0]);
+      n += runtime.isEqual(item, *args[0]);
     return Value(n);
   }
   const std::string &text = *self.string(), &what = argument(runtime, args, 0);
@@ -279,7 +279,8 @@ static Value methodFormat(Runtime &runtime, const Value &self, Args args) {
 // Dicts and loops
 //===----------------------------------------------------------------------===//
 
-static Value methodGet(Runtime &, const Value &self, Args args) {
+static Value methodGet(Runtime &runtime, const Value &self, Args args) {
+  runtime.charge(args[0]->isString() ? 0 : 16 * self.dict()->size());
   const Value *found = self.dict()->find(*args[0]);
   return found ? *found : args.given(1) ? *args[1] : Value::none();
 }
@@ -312,7 +313,7 @@ static Value methodChanged(Runtime &runtime, const Value &self, Args args) {
     now.push_back(*value);
   }
   bool same = loop.changedCalled && now.size() == loop.changed.size() &&
-              std::equal(now.begin(), now.end(), loop.changed.begin(), equal);
+              std::equal(now.begin(), now.end(), loop.changed.begin(), [&](auto &a, auto &b) { return runtime.isEqual(a, b); });
   loop.changed = std::move(now);
   loop.changedCalled = true;
   return Value(!same);

@@ -45,8 +45,8 @@ template <CompareOp op> static Value ordered(Runtime &runtime, const Value &self
                                             : order >= 0);
 }
 
-static Value isEqual(Runtime &, const Value &self, Args args) { return Value(equal(self, *args[0])); }
-static Value isNotEqual(Runtime &, const Value &self, Args args) { return Value(!equal(self, *args[0])); }
+static Value isEqual(Runtime &runtime, const Value &self, Args args) { return Value(runtime.isEqual(self, *args[0])); }
+static Value isNotEqual(Runtime &runtime, const Value &self, Args args) { return Value(!runtime.isEqual(self, *args[0])); }
 
 const Builtin *jinja::findTest(std::string_view name) {
   static const std::vector<Builtin> table = {

@@ -36,7 +36,10 @@ const Value *Dict::findName(std::string_view key) const {
   return it == index.end() ? nullptr : &entries[it->second].second;
 }
 
+static uint64_t addWeights(uint64_t a, uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
+
 void Dict::set(Value key, Value value) {
+  weight = addWeights(weight, addWeights(key.weight(), value.weight()));
   depth = std::max({depth, key.depth() + 1, value.depth() + 1});
   size_t i = position(key);
   if (i < entries.size()) {
@@ -63,8 +66,10 @@ static void checkDepth(unsigned depth) {
 
 Value Value::list(std::vector<Value> items, bool tuple) {
   auto list = std::make_shared<List>();
-  for (const Value &item : items)
+  for (const Value &item : items) {
     list->depth = std::max(list->depth, item.depth() + 1);
+    list->weight = addWeights(list->weight, item.weight());
+  }
   checkDepth(list->depth);
   list->items = std::move(items);
   list->tuple = tuple;
@@ -106,6 +111,15 @@ unsigned Value::depth() const {
   if (auto *d = dict())
     return d->depth;
   return 0;
+}
+
+uint64_t Value::weight() const {
+  if (auto *l = list())
+    return l->weight;
+  if (auto *d = dict())
+    return d->weight;
+  auto *s = string();
+  return s ? 1 + s->size() / 16 : 1;
 }
 
 static bool equalNumbers(const Value &a, const Value &b) {
@@ -176,69 +190,106 @@ std::string jinja::floatRepr(double value) {
   return fixed.find('.') == std::string::npos ? fixed + ".0" : fixed;
 }
 
-static std::string stringRepr(const std::string &s) {
-  const bool hasSingle = s.find('\'') != std::string::npos, hasDouble = s.find('"') != std::string::npos;
-  const char quote = hasSingle && !hasDouble ? '"' : '\'';
-  std::string out(1, quote);
-  forEachCharacter(s, [&](uint32_t c, std::string_view bytes) {
-    char escaped[16];
-    if (c == '\\' || c == static_cast<uint32_t>(quote))
-      (out += '\\') += static_cast<char>(c);
-    else if (c == '\n')
-      out += "\\n";
-    else if (c == '\r')
-      out += "\\r";
-    else if (c == '\t')
-      out += "\\t";
-    else if (isPrintable(c))
-      out += bytes;
+namespace {
+class Speller {
+public:
+  std::string out;
+
+  void str(const Value &value) {
+    if (auto *s = value.string())
+      put(*s);
+    else if (!value.isUndefined())
+      repr(value);
+  }
+
+  void repr(const Value &value) {
+    if (auto *s = value.string())
+      string(*s);
+    else if (auto *l = value.list())
+      list(*l);
+    else if (auto *d = value.dict())
+      dict(*d);
     else
-      out.append(escaped, static_cast<size_t>(std::snprintf(
-                              escaped, sizeof(escaped), c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c)));
-  });
-  return out += quote;
-}
+      put(scalar(value));
+  }
 
-static std::string listRepr(const List &list) {
-  std::string out(1, list.tuple ? '(' : '[');
-  for (size_t i = 0; i < list.items.size(); ++i)
-    out += (i ? ", " : "") + toRepr(list.items[i]);
-  if (list.tuple && list.items.size() == 1)
-    out += ',';
-  return out += list.tuple ? ')' : ']';
-}
+private:
+  void put(std::string_view text) {
+    out += text;
+    if (out.size() > kMaxText)
+      throw TooLong();
+  }
 
-static std::string dictRepr(const Dict &dict) {
-  std::string out = "{";
-  for (const auto &[key, value] : dict.items())
-    out += (out.size() > 1 ? ", " : "") + toRepr(key) + ": " + toRepr(value);
-  return out += '}';
-}
+  static std::string scalar(const Value &value) {
+    if (value.isUndefined())
+      return "Undefined";
+    if (value.isNone())
+      return "None";
+    if (auto *b = value.get<bool>())
+      return *b ? "True" : "False";
+    if (auto *i = value.get<int64_t>())
+      return std::to_string(*i);
+    if (auto *d = value.get<double>())
+      return floatRepr(*d);
+    return std::string("<") + value.typeName() + ">";
+  }
+
+  void string(const std::string &s) {
+    const bool hasSingle = s.find('\'') != std::string::npos, hasDouble = s.find('"') != std::string::npos;
+    const char quote = hasSingle && !hasDouble ? '"' : '\'';
+    put(std::string_view(&quote, 1));
+    forEachCharacter(s, [&](uint32_t c, std::string_view bytes) {
+      char escaped[16];
+      if (c == '\\' || c == static_cast<uint32_t>(quote))
+        out += '\\', out += static_cast<char>(c);
+      else if (c == '\n')
+        out += "\\n";
+      else if (c == '\r')
+        out += "\\r";
+      else if (c == '\t')
+        out += "\\t";
+      else if (isPrintable(c))
+        out += bytes;
+      else
+        out.append(escaped, static_cast<size_t>(std::snprintf(
+                                escaped, sizeof(escaped), c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c)));
+    });
+    put(std::string_view(&quote, 1));
+  }
+
+  void list(const List &list) {
+    put(list.tuple ? "(" : "[");
+    for (size_t i = 0; i < list.items.size(); ++i) {
+      put(i ? ", " : "");
+      repr(list.items[i]);
+    }
+    if (list.tuple && list.items.size() == 1)
+      put(",");
+    put(list.tuple ? ")" : "]");
+  }
+
+  void dict(const Dict &dict) {
+    const char *separator = "{";
+    for (const auto &[key, value] : dict.items()) {
+      put(separator);
+      repr(key);
+      put(": ");
+      repr(value);
+      separator = ", ";
+    }
+    put(dict.size() ? "}" : "{}");
+  }
+};
+} // namespace
 
 std::string jinja::toRepr(const Value &value) {
-  if (auto *s = value.string())
-    return stringRepr(*s);
-  if (value.isUndefined())
-    return "Undefined";
-  return toString(value);
+  Speller speller;
+  speller.repr(value);
+  return std::move(speller.out);
 }
 
 std::string jinja::toString(const Value &value) {
-  if (auto *s = value.string())
-    return *s;
-  if (value.isUndefined())
-    return "";
-  if (value.isNone())
-    return "None";
-  if (auto *b = value.get<bool>())
-    return *b ? "True" : "False";
-  if (auto *i = value.get<int64_t>())
-    return std::to_string(*i);
-  if (auto *d = value.get<double>())
-    return floatRepr(*d);
-  if (auto *l = value.list())
-    return listRepr(*l);
-  if (auto *d = value.dict())
-    return dictRepr(*d);
-  return std::string("<") + value.typeName() + ">";
+  Speller speller;
+  speller.str(value);
+  return std::move(speller.out);
 }

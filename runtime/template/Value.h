@@ -81,7 +81,8 @@ public:
   /// Python's name of the type, for messages: "str", "list", "undefined", ...
   const char *typeName() const;
   bool truthy() const;
-  unsigned depth() const; // 0 for scalars
+  unsigned depth() const;  // 0 for scalars
+  uint64_t weight() const; // at least 1; grows with the bytes of strings
 
   Storage storage;
 };
@@ -90,6 +91,7 @@ struct List {
   std::vector<Value> items;
   bool tuple = false;
   unsigned depth = 1; // nesting of containers, this one included
+  uint64_t weight = 1; // work to walk it as a tree; shared parts count as often as they occur
 };
 
 /// Keeps insertion order. Keys compare as Python's (1 == 1.0 == true).
@@ -101,6 +103,7 @@ public:
   const std::vector<std::pair<Value, Value>> &items() const { return entries; }
   size_t size() const { return entries.size(); }
   unsigned depth = 1;
+  uint64_t weight = 1;
 
 private:
   size_t position(const Value &key) const; // size() if absent
@@ -114,9 +117,16 @@ struct Namespace {
 
 inline constexpr unsigned kMaxDataDepth = 100;
 
+/// Walks the smaller of the two.
 bool equal(const Value &a, const Value &b);
+
+/// Thrown by the spelling functions below; a list of lists that share parts may
+/// be spelled exponentially long.
+struct TooLong {};
+inline constexpr size_t kMaxText = 16u << 20; // bytes
+
 /// Python's str() and repr(). Values without a stable spelling (macros, loops)
-/// give "<macro>" and the like.
+/// give "<function>" and the like. Throws TooLong beyond kMaxText.
 std::string toString(const Value &value);
 std::string toRepr(const Value &value);
 /// Python's repr of a float: the shortest digits that read back the same.
@@ -127,7 +137,7 @@ struct JsonStyle {
   int indent = -1; // -1: one line
   std::string itemSeparator = ", ", keySeparator = ": ";
 };
-/// json.dumps; throws Error for a value that JSON has not.
+/// json.dumps; throws Error for a value that JSON has not, TooLong beyond kMaxText.
 std::string toJson(const Value &value, const JsonStyle &style);
 
 } // namespace llmc::jinja

@@ -138,5 +138,12 @@ TEST(TemplateLimits, WorkOutputMemory) {
             std::string::npos);
   EXPECT_NE(renderError("{% set n = namespace(s=[0]) %}{% for i in range(99) %}{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s }}").find("at most"),
             std::string::npos);
+  // Lists that share parts: small in memory, exponential when walked.
+  const std::string twin = "{% set n = namespace(a=[0], b=[0]) %}{% for i in range(60) %}{% set n.a = [n.a, n.a] %}"
+                           "{% set n.b = [n.b, n.b] %}{% endfor %}";
+  for (const char *use : {"{{ n.a }}", "{{ n.a | tojson }}", "{{ n.a | string }}", "{{ [n.a] | join }}", "{{ n.a == n.b }}",
+                          "{{ n.a < n.b }}", "{{ n.a in [n.b] }}", "{{ [n.a].index(n.b) }}", "{{ '%s' % n.a }}",
+                          "{{ 1 ~ n.a }}", "{{ [n.b] | select('eq', n.a) | list }}", "{{ [n.a, n.b] | sort }}"})
+    EXPECT_NE(renderError(twin + use).find("bytes"), std::string::npos) << use;
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }

@@ -109,7 +109,7 @@ if wants e2e; then
   must scripts/fetch-smollm2.sh
   title "end to end"
   rm -f "$logs/e2e.counts"
-  /usr/bin/python3 -B test/EndToEnd/run.py --llmc "$(scripts/find-llmc.sh)" --build "$BUILD_DIR" --model "$(scripts/fetch-smollm2.sh)" \
+  /usr/bin/python3 -B test/EndToEnd/run.py --llmc "$(scripts/find-llmc.sh)" --model "$(scripts/fetch-smollm2.sh)" \
     --counts "$logs/e2e.counts"
   read -r good bad <"$logs/e2e.counts" || { good=0 bad=1; }
   add "$good" "$bad" end-to-end

@@ -38,6 +38,7 @@ GROUPS = {
            ("KL, default", lambda c, x: smollm2.kl(c, x, x.default(), "default", 2e-3))],
     "contract": [("contract, default", lambda c, x: smollm2.contract(c, x, x.default(), "default", (1, 2, 7, 16, 33, 100, 512))),
                  ("contract, f32", lambda c, x: smollm2.contract(c, x, x.exact(), "f32", (16, 100, 512))),
+                 ("fusions", smollm2.fusions),
                  ("instruction sets", lambda c, x: smollm2.variants(c, x, x.default(), "default"))],
     "verify": [("verify", verify.passes)],
     "faults": [("planted fault in a weight", verify.weight_fault), ("planted fault in a kernel", verify.kernel_fault)],

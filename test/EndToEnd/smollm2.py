@@ -80,6 +80,17 @@ def variants(checks, ctx, exe, label):
     checks.check(f"{label}: equal bits on {', '.join(digests)}", len(set(digests.values())) == 1, digests)
 
 
+def fusions(checks, ctx):
+    """Fusions change no bit."""
+    ids = context.golden("smollm2-logits.json.gz")["ids"][:160]
+    for label, exe, flags in (("default", ctx.default(), ()), ("f32", ctx.exact(), ("--compute=f32",))):
+        result = ctx.compile(ctx.model, "smollm2-plain", "--no-fuse-qkv", "--no-fuse-gate-up", "--no-fuse-residual", "--no-fuse-quantize", *flags)
+        if checks.check(f"{label}: compiles without fusions", result.code == 0, result.errors.strip()[-300:] if result.code else f"{result.seconds:.1f} s"):
+            same = cli.logits_bytes(exe, ids) == cli.logits_bytes(ctx.path("smollm2-plain"), ids)
+            checks.check(f"{label}: equal bits with and without fusions", same)
+            os.remove(ctx.path("smollm2-plain"))
+
+
 def answers(checks, ctx):
     exe = ctx.default()
     question = "What is the capital of France?"

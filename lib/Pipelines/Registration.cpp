@@ -9,16 +9,13 @@
 #include "dialects/RT/RT.h"
 #include "dialects/Tile/Tile.h"
 #include "llmc/Conversion/LMToLinalg.h"
+#include "llmc/Conversion/LMToTile.h"
 #include "llmc/Conversion/RTToLLVM.h"
+#include "llmc/Pipelines/Phases.h"
 #include "llmc/Pipelines/ReferenceToLLVM.h"
+#include "llmc/Pipelines/TileToLLVM.h"
 #include "llmc/Transforms/LM/Passes.h"
 #include "llmc/Transforms/RT/Passes.h"
-#ifdef LLMC_HAS_LM_TO_TILE
-#include "llmc/Conversion/LMToTile.h"
-#endif
-#ifdef LLMC_HAS_TILE_TO_CPU
-#include "llmc/Pipelines/TileToLLVM.h"
-#endif
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -40,10 +37,7 @@ void llmc::registerAllPasses() {
   registerReferenceToLLVMPipeline();
   registerRTTransformsPasses();
   registerRTToLLVMPasses();
-#ifdef LLMC_HAS_LM_TO_TILE
   mlir::registerPass(createLMToTilePass);
-#endif
-#ifdef LLMC_HAS_TILE_TO_CPU
   registerTileToLLVMPasses();
-#endif
+  registerPhasePipelines();
 }

@@ -1,0 +1,69 @@
+//===- Compile.h - a model to an executable ---------------------*- C++ -*-===//
+//
+// The phases of llmc compile, in order; the same list serves --stop-after, the pipelines of llmc-opt and docs.
+// MLIR-free, so that the command line compiles fast.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_PIPELINES_COMPILE_H
+#define LLMC_PIPELINES_COMPILE_H
+
+#include "llmc/Frontend/ModelFacts.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace llmc {
+
+struct PhaseInfo {
+  const char *name, *summary;
+};
+
+/// imported, fused, reference, decided, tile, planned: those that work on IR.
+const std::vector<PhaseInfo> &irPhases();
+
+/// What decides the IR up to the phase "planned".
+struct ModelOptions {
+  std::string compute = "default"; // or "f32"
+  std::string kvType;              // "bf16", "f32"; empty: by compute
+  int64_t maxTokens = 512, maxSeqs = 16, maxLogits = 16;
+  bool fuseQKV = true, fuseGateUp = true, fuseResidual = true, fuseQuantize = true;
+  bool reference = true;           // the oracle, for verify
+  std::string printAfter;          // a pass, or "all"; IR goes to stderr
+  bool remarks = false;            // why something was not fused, on stderr
+};
+
+struct CompileOptions {
+  std::string model, output; // output "-": standard output, for text
+  ModelOptions ir;
+  std::vector<std::string> isas;
+  std::string stopAfter;        // an IR phase: write its IR; empty: go on
+  std::string emit = "package"; // or "llvm", "asm", "object"
+  std::string stub;             // the runtime executable; empty: found beside llmc
+  unsigned jobs = 2;
+  std::string cacheFolder;      // empty: no cache
+};
+
+/// Throws Error. Progress goes to stderr.
+void compileModel(const CompileOptions &options);
+
+/// What `llmc plan` computes from the planned IR; no weights are read.
+struct ModelPlan {
+  uint64_t weightBytes = 0, arenaBytes = 0, kvBytesPerToken = 0;
+  uint64_t decodeWeightBytes = 0; // read for one token
+  uint64_t matrixFlops = 0;       // of one token, without the head
+  uint64_t headFlops = 0;
+  std::string arithmetic;         // "q8_g32, f32"
+  size_t launches = 0, kernels = 0;
+};
+ModelPlan planModel(const ModelFacts &facts, const ModelOptions &options);
+
+/// The worker process: compiles one kernel. Returns its exit code.
+int runWorker(int argc, char **argv);
+
+/// The version of llmc, "0.1.0".
+const char *versionString();
+
+} // namespace llmc
+
+#endif // LLMC_PIPELINES_COMPILE_H

@@ -1,0 +1,26 @@
+//===- WritePackage.h - stub, modules, weights to one file ------*- C++ -*-===//
+#ifndef LLMC_TARGET_WRITEPACKAGE_H
+#define LLMC_TARGET_WRITEPACKAGE_H
+
+#include "llmc/Frontend/ModelFacts.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include <functional>
+
+namespace llmc {
+
+/// Everything that a package says beside the planned module.
+struct PackageParts {
+  std::string stub;                                         // path of the runtime executable
+  std::vector<std::pair<std::string, std::string>> modules; // ISA, shared object
+  std::string version, compute, kvElement;
+};
+
+/// Writes the executable to `path`, weights included; replaces an existing file at the end only, leaves nothing
+/// on errors. `progress` gets the bytes of weights written. Returns the size of the file. Throws Error.
+uint64_t writePackage(const std::string &path, mlir::ModuleOp planned, const ModelFacts &facts, const PackageParts &parts,
+                      const std::function<void(uint64_t)> &progress);
+
+} // namespace llmc
+
+#endif // LLMC_TARGET_WRITEPACKAGE_H

@@ -1,0 +1,66 @@
+//===- Worker.cpp - llmc --worker: one kernel, then exit ------------------===//
+//
+// Reads a module in bytecode, lowers it by the pipeline that its attribute llmc.pipeline names (none: it is in the
+// LLVM dialect already) and writes code. Diagnostics go to stderr, where the parent reads them.
+//
+//===----------------------------------------------------------------------===//
+#include "llmc/Pipelines/Compile.h"
+#include "llmc/Pipelines/ReferenceToLLVM.h"
+#include "llmc/Pipelines/Registration.h"
+#include "llmc/Pipelines/TileToLLVM.h"
+#include "llmc/Support/Error.h"
+#include "llmc/Target/CodeGen.h"
+#include "llmc/Target/KernelCompiler.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <sys/prctl.h>
+
+using namespace mlir;
+using namespace llmc;
+
+static LogicalResult lower(ModuleOp module, llvm::StringRef isa) {
+  auto pipeline = module->getAttrOfType<StringAttr>("llmc.pipeline");
+  if (!pipeline)
+    return success();
+  PassManager manager(module.getContext());
+  if (pipeline.getValue() == "cpu")
+    buildTileToLLVMPipeline(manager, isa);
+  else if (pipeline.getValue() == "reference")
+    buildReferenceToLLVMPipeline(manager);
+  else
+    return module.emitError("expected pipeline cpu or reference, got ") << pipeline;
+  module->removeAttr("llmc.pipeline");
+  return manager.run(module);
+}
+
+// Arguments: --worker IN OUT ISA FORM NAME.
+int llmc::runWorker(int argc, char **argv) try {
+  if (argc != 7)
+    throw Error("--worker: expected IN OUT ISA FORM NAME; it is for llmc's own use");
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // a killed compiler leaves no worker
+  std::string in = argv[2], out = argv[3], form = argv[5], name = argv[6];
+  CPUTarget target = lookupCPUTarget(argv[4]);
+  // For tests: what the parent makes of a worker that dies.
+  if (const char *victim = std::getenv("LLMC_TEST_WORKER_ABORT"); victim && name == victim)
+    std::abort();
+
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(in, &context);
+  llvm::SmallVector<char, 0> code;
+  CodeForm codeForm = form == "object" ? CodeForm::Object : form == "asm" ? CodeForm::Assembly : CodeForm::LLVM;
+  if (!module || failed(lower(*module, target.isa)) || failed(generateCode(*module, target, codeForm, code)))
+    return 1;
+  writeFile(out, {code.data(), code.size()});
+  return 0;
+} catch (const std::exception &error) {
+  llvm::errs() << "error: " << error.what() << "\n";
+  return 1;
+}

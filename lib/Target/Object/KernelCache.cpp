@@ -1,0 +1,126 @@
+//===- KernelCache.cpp - compiled kernels by content ----------------------===//
+#include "llmc/Support/Error.h"
+#include "llmc/Target/KernelCompiler.h"
+#include "llmc/Target/TargetInfo.h"
+
+#include "llvm/Config/llvm-config.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+using namespace llmc;
+namespace fs = std::filesystem;
+
+void llmc::writeFile(const std::string &path, std::string_view bytes) {
+  std::FILE *file = std::fopen(path.c_str(), "wb");
+  bool good = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  int reason = errno;
+  if (file && std::fclose(file) != 0 && good) {
+    good = false;
+    reason = errno;
+  }
+  if (good)
+    return;
+  std::remove(path.c_str());
+  throw Error(path + ": cannot write: " + std::strerror(reason));
+}
+
+std::string llmc::readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file)
+    throw Error(path + ": cannot read: " + std::strerror(errno));
+  return bytes;
+}
+
+ScratchFolder::ScratchFolder() {
+  const char *parent = std::getenv("TMPDIR");
+  path = std::string(parent && *parent ? parent : "/tmp") + "/llmc-XXXXXX";
+  if (!mkdtemp(path.data()))
+    throw Error(path + ": cannot create a folder: " + std::strerror(errno));
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+std::string KernelCache::defaultFolder() {
+  auto variable = [](const char *name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+  if (std::string folder = variable("LLMC_CACHE_DIR"); !folder.empty())
+    return folder;
+  if (std::string folder = variable("XDG_CACHE_HOME"); !folder.empty())
+    return folder + "/llmc";
+  std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/llmc";
+}
+
+KernelCache::KernelCache(std::string where) : folder(std::move(where)) {
+  if (folder.empty())
+    return;
+  std::error_code ignored;
+  fs::create_directories(folder, ignored);
+  std::string self = readFile("/proc/self/exe"); // any change of the compiler makes other kernels
+  compilerHash = XXH3_64bits(self.data(), self.size());
+}
+
+std::string KernelCache::key(const KernelJob &job) const {
+  XXH3_state_t state;
+  XXH3_128bits_reset(&state);
+  auto add = [&](std::string_view part) {
+    uint64_t size = part.size(); // parts must not run into each other
+    XXH3_128bits_update(&state, &size, sizeof size);
+    XXH3_128bits_update(&state, part.data(), part.size());
+  };
+  CPUTarget target = lookupCPUTarget(job.isa);
+  for (std::string_view part : {std::string_view(job.bytecode), std::string_view(target.isa), std::string_view(target.cpu),
+                                std::string_view(target.features), std::string_view(job.form),
+                                std::string_view(LLVM_VERSION_STRING)})
+    add(part);
+  XXH3_128bits_update(&state, &compilerHash, sizeof compilerHash);
+  XXH128_hash_t hash = XXH3_128bits_digest(&state);
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return text;
+}
+
+// A file is the code, then its XXH3-64.
+std::optional<std::string> KernelCache::load(const std::string &key) const {
+  if (folder.empty())
+    return {};
+  std::ifstream file(folder + "/" + key, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  uint64_t hash;
+  if (!file || bytes.size() < sizeof hash)
+    return {};
+  std::memcpy(&hash, bytes.data() + bytes.size() - sizeof hash, sizeof hash);
+  bytes.resize(bytes.size() - sizeof hash);
+  if (XXH3_64bits(bytes.data(), bytes.size()) != hash)
+    return {};
+  return bytes;
+}
+
+void KernelCache::store(const std::string &key, std::string_view code) const {
+  if (folder.empty())
+    return;
+  uint64_t hash = XXH3_64bits(code.data(), code.size());
+  std::string bytes(code);
+  bytes.append(reinterpret_cast<const char *>(&hash), sizeof hash);
+  std::string temporary = folder + "/" + key + "." + std::to_string(getpid());
+  try {
+    writeFile(temporary, bytes);
+  } catch (const Error &) {
+    return; // a full or absent cache costs time, nothing else
+  }
+  if (std::rename(temporary.c_str(), (folder + "/" + key).c_str()) != 0)
+    std::remove(temporary.c_str());
+}

@@ -1,0 +1,198 @@
+//===- ObjectTest.cpp - workers, cache and linker -------------------------===//
+//
+// Kernels in the LLVM dialect go through everything behind the lowering: a worker process, LLVM, the cache, LLD, and are
+// loaded and called. The test starts itself as the worker.
+//
+//===----------------------------------------------------------------------===//
+#include "llmc/Pipelines/Compile.h"
+#include "llmc/Support/Error.h"
+#include "llmc/Target/KernelCompiler.h"
+#include "llmc/Target/TargetInfo.h"
+#include "llmc/abi.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string_view>
+
+using namespace llmc;
+namespace fs = std::filesystem;
+
+namespace {
+// args[1][i] = args[0][i] * 2 for i in [begin, end). The worker reads text as well as bytecode.
+const char kDouble[] = R"(
+llvm.func @double(%args: !llvm.ptr, %rows: i64, %begin: i64, %end: i64) {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %two = llvm.mlir.constant(2.0 : f32) : f32
+  %slot = llvm.getelementptr %args[1] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+  %in = llvm.load %args : !llvm.ptr -> !llvm.ptr
+  %out = llvm.load %slot : !llvm.ptr -> !llvm.ptr
+  llvm.br ^head(%begin : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %end : i64
+  llvm.cond_br %more, ^body, ^done
+^body:
+  %from = llvm.getelementptr %in[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  %to = llvm.getelementptr %out[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  %x = llvm.load %from : !llvm.ptr -> f32
+  %y = llvm.fmul %x, %two : f32
+  llvm.store %y, %to : f32, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^done:
+  llvm.return
+}
+)";
+
+// A loop that -O3 likes to turn into memset.
+const char kZero[] = R"(
+llvm.func @zero(%args: !llvm.ptr, %rows: i64, %begin: i64, %end: i64) {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %zero = llvm.mlir.constant(0.0 : f32) : f32
+  %out = llvm.load %args : !llvm.ptr -> !llvm.ptr
+  llvm.br ^head(%begin : i64)
+^head(%i: i64):
+  %more = llvm.icmp "slt" %i, %end : i64
+  llvm.cond_br %more, ^body, ^done
+^body:
+  %to = llvm.getelementptr %out[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  llvm.store %zero, %to : f32, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  llvm.br ^head(%next : i64)
+^done:
+  llvm.return
+}
+)";
+
+const char kCallsLibrary[] = R"(
+llvm.func @calls(%args: !llvm.ptr, %rows: i64, %begin: i64, %end: i64) {
+  %in = llvm.load %args : !llvm.ptr -> !llvm.ptr
+  "llvm.intr.memcpy"(%in, %args, %rows) <{isVolatile = false}> : (!llvm.ptr, !llvm.ptr, i64) -> ()
+  llvm.return
+}
+)";
+
+// A module whose first pointer field (target) is the kernel: enough to find it.
+const char kTables[] = R"(
+llvm.func hidden @double(!llvm.ptr, i64, i64, i64)
+llvm.func hidden @zero(!llvm.ptr, i64, i64, i64)
+llvm.mlir.global external constant @llmc_module_v1() : !llvm.array<2 x ptr> {
+  %0 = llvm.mlir.zero : !llvm.array<2 x ptr>
+  %1 = llvm.mlir.addressof @double : !llvm.ptr
+  %2 = llvm.insertvalue %1, %0[0] : !llvm.array<2 x ptr>
+  %3 = llvm.mlir.addressof @zero : !llvm.ptr
+  %4 = llvm.insertvalue %3, %2[1] : !llvm.array<2 x ptr>
+  llvm.return %4 : !llvm.array<2 x ptr>
+}
+)";
+
+KernelJob job(const std::string &name, const std::string &source, const std::string &isa = "avx2") {
+  return {name, source, isa, "object"};
+}
+
+std::string failure(const std::function<void()> &action) {
+  try {
+    action();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+const auto kQuiet = [](const KernelProgress &) {};
+
+TEST(Object, compilesLinksAndRuns) {
+  std::string so = linkSharedObject(
+      compileKernels({job("double", kDouble), job("zero", kZero), job("tables", kTables)}, {2, ""}, kQuiet), "module.so");
+  ScratchFolder scratch;
+  writeFile(scratch.file("module.so"), so);
+  void *library = dlopen(scratch.file("module.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(library) << dlerror();
+  EXPECT_FALSE(dlsym(library, "double")) << "kernels are hidden";
+  auto *table = static_cast<llmc_kernel_fn *>(dlsym(library, LLMC_MODULE_SYMBOL));
+  ASSERT_TRUE(table);
+  float in[100], out[100] = {};
+  for (int i = 0; i < 100; ++i)
+    in[i] = float(i) / 3;
+  void *args[] = {in, out};
+  table[0](args, 100, 10, 90);
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(out[i], i >= 10 && i < 90 ? 2 * in[i] : 0.0f) << i;
+  void *zeroArgs[] = {out};
+  table[1](zeroArgs, 100, 0, 50);
+  EXPECT_EQ(out[49], 0.0f);
+  EXPECT_EQ(out[50], 2 * in[50]);
+  dlclose(library);
+}
+
+TEST(Object, everyTargetCompiles) {
+  for (const CPUTarget &target : cpuTargets())
+    EXPECT_FALSE(compileKernels({job("double", kDouble, target.isa)}, {1, ""}, kQuiet)[0].empty()) << target.isa;
+}
+
+TEST(Object, textForms) {
+  KernelJob assembly = job("double", kDouble), ir = job("double", kDouble);
+  assembly.form = "asm";
+  ir.form = "llvm";
+  std::vector<std::string> text = compileKernels({assembly, ir}, {2, ""}, kQuiet);
+  EXPECT_NE(text[0].find("vaddps"), std::string::npos) << "x * 2 is x + x; vectorised for AVX2";
+  EXPECT_NE(text[1].find("define hidden void @double"), std::string::npos);
+}
+
+TEST(Object, libraryCallsAreNamed) {
+  std::string message = failure([&] { compileKernels({job("calls", kCallsLibrary)}, {1, ""}, kQuiet); });
+  EXPECT_EQ(message, "kernel calls: the worker exited with 1: expected code without library calls, got calls of memcpy");
+}
+
+TEST(Object, badBytecodeIsAnError) {
+  std::string message = failure([&] { compileKernels({job("bad", "this is no module")}, {1, ""}, kQuiet); });
+  EXPECT_EQ(message.find("kernel bad: the worker exited with 1"), 0u) << message;
+}
+
+TEST(Object, aWorkerThatDiesNamesItsKernel) {
+  setenv("LLMC_TEST_WORKER_ABORT", "victim", 1);
+  std::string message =
+      failure([&] { compileKernels({job("double", kDouble), job("victim", kZero)}, {2, ""}, kQuiet); });
+  unsetenv("LLMC_TEST_WORKER_ABORT");
+  EXPECT_EQ(message.find("kernel victim: the worker was stopped by signal 6 (Aborted)"), 0u) << message;
+}
+
+TEST(Object, undefinedSymbolsFailTheLink) {
+  std::string message =
+      failure([&] { linkSharedObject(compileKernels({job("tables", kTables)}, {1, ""}, kQuiet), "module.so"); });
+  EXPECT_NE(message.find("undefined hidden symbol: double"), std::string::npos) << message;
+}
+
+TEST(Cache, secondTimeFromTheCache) {
+  ScratchFolder scratch;
+  std::string folder = scratch.file("cache");
+  KernelProgress last{};
+  auto remember = [&](const KernelProgress &progress) { last = progress; };
+  std::vector<KernelJob> jobs = {job("double", kDouble), job("zero", kZero)};
+  std::vector<std::string> first = compileKernels(jobs, {2, folder}, remember);
+  EXPECT_EQ(last.cached, 0u);
+  EXPECT_EQ(compileKernels(jobs, {2, folder}, remember), first);
+  EXPECT_EQ(last.cached, 2u);
+  jobs[1].isa = "avx512vnni";
+  compileKernels(jobs, {2, folder}, remember);
+  EXPECT_EQ(last.cached, 1u) << "another target is another kernel";
+
+  for (const fs::directory_entry &file : fs::directory_iterator(folder)) // damage all of it
+    fs::resize_file(file.path(), file.file_size() - 1);
+  jobs[1].isa = "avx2";
+  EXPECT_EQ(compileKernels(jobs, {2, folder}, remember), first);
+  EXPECT_EQ(last.cached, 0u);
+}
+
+TEST(Cache, anUnwritableFolderIsNoError) {
+  EXPECT_EQ(compileKernels({job("double", kDouble)}, {1, "/proc/no/such/folder"}, kQuiet).size(), 1u);
+}
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "--worker")
+    return runWorker(argc, argv);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

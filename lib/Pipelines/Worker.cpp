@@ -61,6 +61,6 @@ int llmc::runWorker(int argc, char **argv) try {
   writeFile(out, {code.data(), code.size()});
   return 0;
 } catch (const std::exception &error) {
-  llvm::errs() << "error: " << error.what() << "\n";
+  llvm::errs() << "llmc: error: " << error.what() << "\n";
   return 1;
 }

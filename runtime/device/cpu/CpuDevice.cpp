@@ -98,7 +98,8 @@ void CpuDevice::startBackground() {
 }
 
 void CpuDevice::background() {
-  setpriority(PRIO_PROCESS, id_t(syscall(SYS_gettid)), 19); // yields to the threads of the step
+  // Behind the threads of the step, but not so far that they, always busy or spinning, starve it.
+  setpriority(PRIO_PROCESS, id_t(syscall(SYS_gettid)), 5);
   for (uint64_t at = 0; huge_.data() && at < module_->weights_bytes && !cancel_;) {
     const uint64_t piece = std::min(kCopyPiece, module_->weights_bytes - at);
     ssize_t n = pread(weightsFd_, huge_.data() + at, piece, off_t(weightsOffset_ + at));
@@ -111,8 +112,8 @@ void CpuDevice::background() {
   if (cancel_)
     return;
   hugeReady_.store(huge_.data() != nullptr, std::memory_order_release);
-  arena_.populate();
-  kv_.populate();
+  arena_.populate(cancel_);
+  kv_.populate(cancel_);
 }
 
 void CpuDevice::finishBackground() {

@@ -85,14 +85,14 @@ Mapping Mapping::file(int fd, uint64_t offset, uint64_t bytes, const std::string
   return m;
 }
 
-void Mapping::populate() const {
+void Mapping::populate(const std::atomic<bool> &cancel) const {
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
   // In pieces, so that page faults of the step are not held up behind one long call. Kernels before
   // 5.14 do not know the call: pages then come when first touched.
   constexpr uint64_t piece = 8 * kHugePage;
-  for (uint64_t at = 0; at < footprint_; at += piece)
+  for (uint64_t at = 0; at < footprint_ && !cancel; at += piece)
     if (madvise(data_ + at, std::min(piece, footprint_ - at), MADV_POPULATE_WRITE) != 0)
       return;
 }

@@ -2,6 +2,7 @@
 #ifndef LLMC_RUNTIME_DEVICE_CPU_MEMORY_H
 #define LLMC_RUNTIME_DEVICE_CPU_MEMORY_H
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -27,8 +28,8 @@ public:
   std::byte *data() const { return data_; }
   /// Bytes of memory that the mapping takes once touched (rounded to pages).
   uint64_t footprint() const { return footprint_; }
-  /// Touches every page without changing it, so that nothing is allocated later.
-  void populate() const;
+  /// Touches every page without changing it, so that nothing is allocated later; ends early once `cancel` is set.
+  void populate(const std::atomic<bool> &cancel) const;
   void reset();
 
 private:

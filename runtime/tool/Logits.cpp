@@ -76,7 +76,7 @@ int logits(const LogitsFlags &flags, const std::string &name) {
     return 0;
   }
   const uint32_t blocks =
-      scoreTokens(*device, ids, flags.chunk ? uint32_t(flags.chunk) : device->module().max_tokens,
+      scoreTokens(*device, ids, flags.chunk ? uint32_t(flags.chunk) : device->module().max_logits,
                   [&](uint32_t, uint32_t count, const float *rows) { out.write(rows, uint64_t(count) * vocab * sizeof(float)); });
   out.finish();
   if (!flags.kv.empty()) {
@@ -100,7 +100,7 @@ Command addLogits(CLI::App &app, const std::string &name) {
   sub->add_option("--token-ids", flags->ids, "JSON list of ids, or a file with one")->required();
   sub->add_option("-o,--output", flags->out, "file to write")->required();
   sub->add_option("--kv", flags->kv, "write the KV blocks of the text here, too");
-  addCount(*sub, "--chunk", flags->chunk, "tokens per step (default: as many as a step takes)", 1, 1 << 24);
+  addCount(*sub, "--chunk", flags->chunk, "tokens per step (default: the rows of logits that a step gives)", 1, 1 << 24);
   sub->add_flag("--reference", flags->reference, "run the reference program instead");
   addLoadFlags(*sub, flags->load);
   return {sub, [flags, name] { return logits(*flags, name); }};

@@ -106,7 +106,7 @@ void Executor::bindStep(uint32_t index, const llmc_variant_v1 &variant) {
   }
 }
 
-Executor::Plan Executor::plan(const llmc_launch_v1 &launch, unsigned threads) const {
+Executor::Plan Executor::plan(const llmc_launch_v1 &launch) const {
   uint32_t rows = launch.rows == LLMC_ROWS_LOGITS ? buffers_.logitsRows
                   : launch.rows == LLMC_ROWS_SEQS ? buffers_.sequences
                                                   : buffers_.tokens;
@@ -120,19 +120,22 @@ Executor::Plan Executor::plan(const llmc_launch_v1 &launch, unsigned threads) co
   } else {
     rowBlocks = (int64_t(rows) + variant->row_block - 1) / variant->row_block;
   }
-  const int64_t units = rowBlocks * variant->col_blocks;
-  return {variant, rows, units, std::max<int64_t>(1, units / (int64_t(threads) * 4))};
+  return {variant, rows, rowBlocks * variant->col_blocks};
 }
 
-void Executor::work(uint32_t index) {
+// Guided self-scheduling (Polychronopoulos and Kuck 1987): large shares first, so that a thread streams through neighbouring
+// weights, small ones at the end, so that no thread waits long for another.
+void Executor::work(uint32_t index, int64_t threads) {
   const Plan &plan = plans_[index];
   void *const *args = args_.data() + firstArg_[index];
   std::atomic<int64_t> &next = counters_[index].next;
-  while (true) {
-    const int64_t begin = next.fetch_add(plan.chunk, std::memory_order_relaxed);
-    if (begin >= plan.units)
-      return;
-    plan.variant->kernel(args, plan.rows, begin, std::min(begin + plan.chunk, plan.units));
+  int64_t begin = next.load(std::memory_order_relaxed);
+  while (begin < plan.units) {
+    const int64_t count = std::max<int64_t>(1, (plan.units - begin) / (2 * threads));
+    if (!next.compare_exchange_weak(begin, begin + count, std::memory_order_relaxed))
+      continue;
+    plan.variant->kernel(args, plan.rows, begin, begin + count);
+    begin = next.load(std::memory_order_relaxed);
   }
 }
 
@@ -141,14 +144,14 @@ void Executor::run(ThreadPool &pool, const LaunchHooks *hooks, int32_t stopAfter
   if (stopAfter >= 0)
     count = std::min(count, uint32_t(stopAfter) + 1);
   for (uint32_t i = first; i < count; ++i) {
-    plans_[i] = plan(program_.launches[i], pool.size());
+    plans_[i] = plan(program_.launches[i]);
     bindStep(i, *plans_[i].variant);
     counters_[i].next.store(0, std::memory_order_relaxed);
   }
   if (!hooks) {
     auto body = [&](unsigned thread) {
       for (uint32_t i = first; i < count; ++i) {
-        work(i);
+        work(i, pool.size());
         if (i + 1 < count)
           pool.barrier(thread);
       }
@@ -160,7 +163,7 @@ void Executor::run(ThreadPool &pool, const LaunchHooks *hooks, int32_t stopAfter
     if (hooks->before)
       hooks->before(launch, args_.data() + firstArg_[i]);
     auto start = std::chrono::steady_clock::now();
-    auto body = [&](unsigned) { work(i); };
+    auto body = [&](unsigned) { work(i, pool.size()); };
     pool.run(body);
     std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (hooks->after)

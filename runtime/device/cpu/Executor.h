@@ -1,7 +1,7 @@
 //===- Executor.h - walks a program's launch list ---------------*- C++ -*-===//
 //
 // A program (llmc_program_v1) is a list of launches; each is executed by all
-// threads, which take its units in chunks from an atomic counter, and is complete
+// threads, which take shares of its units from an atomic counter, and is complete
 // before the next. Units are independent, so the result does not depend on who
 // computes which. Arguments become pointers once, at load; only the pointers into
 // the step change.
@@ -67,15 +67,15 @@ private:
   struct Plan { // of one launch in this step
     const llmc_variant_v1 *variant;
     uint32_t rows;
-    int64_t units, chunk;
+    int64_t units;
   };
   struct alignas(64) Counter {
     std::atomic<int64_t> next;
   };
 
-  Plan plan(const llmc_launch_v1 &launch, unsigned threads) const;
+  Plan plan(const llmc_launch_v1 &launch) const;
   void bindStep(uint32_t launch, const llmc_variant_v1 &variant);
-  void work(uint32_t launch);
+  void work(uint32_t launch, int64_t threads);
 
   const llmc_program_v1 &program_;
   StepBuffers &buffers_;

@@ -68,7 +68,7 @@ def RT_ArgArrayAttr : TypedArrayAttrBase<RT_ArgAttr, "kernel arguments">;
 def RT_ValueAttr : AttrDef<RT_Dialect, "Value"> {
   let mnemonic = "value";
   let summary = "an lm value held by a launch's result (llmc_value_v1)";
-  let description = [{ `element`: 0 f32, 1 bf16, 2 f16, 3 i8 with scales at `scales_offset`. `stride` in elements. }];
+  let description = [{ `element`: 0 f32, 1 bf16, 2 f16, 3 i8, 4 i32, 5 i16; i8 and i16 are codes with scales at `scales_offset`. `stride` in elements. }];
   let parameters = (ins "::mlir::StringAttr":$name, "uint64_t":$offset, "uint32_t":$element, "uint32_t":$cols,
                         "uint32_t":$stride, DefaultValuedParameter<"uint64_t", "0">:$scales_offset);
   let assemblyFormat = "`<` struct(params) `>`";

@@ -1,4 +1,4 @@
-"""Counting checks and running processes. Standard library only, like everything in this folder."""
+"""Counting checks and running processes."""
 import os
 import subprocess
 import sys

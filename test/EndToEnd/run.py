@@ -3,7 +3,7 @@
 
   run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
 Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, verify, hf, tiny, bad, faults.
-Standard library only, but for group hf (numpy).
+Needs numpy.
 """
 import argparse
 import os

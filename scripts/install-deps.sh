@@ -13,7 +13,7 @@ packages=(
   # libraries
   nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libxxhash-dev
   # tests
-  libgtest-dev python3 python3-venv python3-pip python3-numpy
+  libgtest-dev python3 python3-venv python3-pip python3-numpy python3-xxhash
 )
 
 missing=()

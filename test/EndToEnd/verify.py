@@ -2,8 +2,7 @@
 import os
 
 import common
-import context
-from package import damaged_copy
+from package import changed_section, damaged_copy, miscompiled
 
 
 def passes(checks, ctx):
@@ -27,11 +26,17 @@ def weight_fault(checks, ctx):
 
 
 def kernel_fault(checks, ctx):
-    """A kernel compiled wrong on purpose: verify --per-layer names its first op."""
-    result = ctx.compile(ctx.model, "smollm2-kernel", "--plant-fault=blk.0.ffn_act")
-    if not checks.check("compile with a planted kernel fault", result.code == 0, result.errors.strip()[-200:]):
-        return
-    result = common.run([ctx.path("smollm2-kernel"), "verify", "--per-layer"])
-    checks.check("verify names the first wrong op", result.code == 1 and "blk.0.ffn_act" in result.text + result.errors,
-                 (result.errors.strip() or result.text.strip())[-200:])
-    os.remove(ctx.path("smollm2-kernel"))
+    """Wrong instructions in one kernel (the projection that adds the residual): verify names its first op."""
+    exe, bad, counts = ctx.default(), ctx.path("smollm2-kernel"), []
+
+    def change(module):
+        data, count = miscompiled(module, r"linear_.*_576x576_residual_.*", ctx.path("module.so"))
+        counts.append(count)
+        return data
+
+    changed_section(exe, bad, "module.avx2", change)
+    if checks.check("a fault could be planted in a kernel", counts[0] > 0, f"{counts[0]} instructions"):
+        result = common.run([bad, "verify", "--per-layer", "--isa=avx2"])
+        checks.check("verify names the first wrong op", result.code == 1 and "first op beyond the bound: blk.0.attn_residual" in result.errors,
+                     (result.errors.strip() or result.text.strip())[-200:])
+    os.remove(bad)

@@ -192,7 +192,7 @@ void Driver::run() {
   if (ir) {
     std::string text;
     llvm::raw_string_ostream stream(text);
-    module->print(stream, OpPrintingFlags().enableDebugInfo(false).elideLargeElementsAttrs(64));
+    module->print(stream, OpPrintingFlags().enableDebugInfo(options.locations).elideLargeElementsAttrs(64));
     return writeText(options.output, text);
   }
   if (options.emit == "package")

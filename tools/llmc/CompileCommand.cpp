@@ -19,8 +19,8 @@ static const char kExamples[] =
 
 void llmc::addModelFlags(Flags &flags, ModelOptions &options) {
   flags.section("numerics and limits");
-  flags.choice("compute", options.compute, {"default", "f32"},
-               "default: int8 groups for quantised weights, bf16 for bf16; f32: everything");
+  flags.choice("compute", options.compute, {"default", "f32", "q8"},
+               "default: int16 activations for quantised weights, bf16 for bf16; q8: int8; f32: everything");
   flags.choice("kv-type", options.kvType, {"bf16", "f32"}, "elements of the KV cache (bf16; f32 under --compute=f32)");
   flags.number("max-tokens-per-step", options.maxTokens, 1, 1 << 16, "tokens of one step; prompts run in chunks of it");
   flags.number("max-seqs", options.maxSeqs, 1, 1 << 12, "sequences of one step");
@@ -92,6 +92,7 @@ void llmc::compileCommand(int argc, char **argv) {
   flags.section("looking inside");
   flags.choice("emit", emit, {"lm", "tile", "rt", "llvm", "asm", "object", "package"}, "what to write");
   flags.choice("stop-after", options.stopAfter, phases, "write the IR after this phase");
+  flags.toggle("locations", options.locations, true, "print names of values with the IR, so that llmc-opt can go on from it");
   flags.text("print-ir-after", options.ir.printAfter, "PASS|all", "IR after a pass, on stderr");
   flags.toggle("remarks", options.ir.remarks, true, "why something was not fused, on stderr");
   flags.section("how");

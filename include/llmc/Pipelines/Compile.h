@@ -38,6 +38,7 @@ struct CompileOptions {
   ModelOptions ir;
   std::vector<std::string> isas;
   std::string stopAfter;        // an IR phase: write its IR; empty: go on
+  bool locations = false;       // print names of values (loc), so that llmc-opt can go on from there
   std::string emit = "package"; // or "llvm", "asm", "object"
   std::string stub;             // the runtime executable; empty: found beside llmc
   unsigned jobs = 2;

@@ -48,6 +48,8 @@ int32_t elementCode(Type type) {
     return LLMC_F16;
   if (type.isInteger(8))
     return LLMC_I8;
+  if (type.isInteger(16))
+    return LLMC_I16;
   return type.isInteger(32) ? LLMC_I32 : -1;
 }
 
@@ -153,7 +155,7 @@ LogicalResult Planner::collectBuffers() {
         continue;
       }
       if (elementCode(type.getElementType()) < 0)
-        return dispatch.emitOpError("expected results of f32, bf16, f16, i8 or i32, got ") << type;
+        return dispatch.emitOpError("expected results of f32, bf16, f16, i8, i16 or i32, got ") << type;
       uint64_t rows = roundUp(limits.rows(dispatch.getRows()), LLMC_ROW_PAD);
       bufferOf[result] = buffers.size();
       buffers.push_back({rows * rowElements(type) * (type.getElementTypeBitWidth() / 8), index, index});
@@ -195,7 +197,8 @@ SmallVector<Attribute> Planner::values(rt::DispatchOp op) {
     auto type = cast<RankedTensorType>(tensors[i].getType());
     uint64_t scales = 0, at = offset(tensors[i]);
     std::string name = op.getOp().str() + (values.empty() ? "" : "." + std::to_string(values.size()));
-    if (type.getElementType().isInteger(8) && i + 1 < tensors.size()) // codes, then their scales
+    bool codes = type.getElementType().isInteger(8) || type.getElementType().isInteger(16);
+    if (codes && i + 1 < tensors.size()) // codes, then their scales
       scales = offset(tensors[++i]);
     int64_t columns = type.getRank() == 2 ? type.getDimSize(1) : rowElements(type);
     values.push_back(rt::ValueAttr::get(b.getContext(), b.getStringAttr(name), at, elementCode(type.getElementType()),

@@ -181,7 +181,7 @@ struct Checker {
       expect(l.values[v].name, where + ": a value has no name");
       less(l.values[v].offset, p.arena_bytes, where + ": value offset");
       less(l.values[v].rows, LLMC_ROWS_QUERY_TILES + 1, where + ": value rows");
-      less(l.values[v].element, LLMC_I32 + 1, where + ": value element");
+      less(l.values[v].element, LLMC_I16 + 1, where + ": value element");
     }
   }
 

@@ -163,17 +163,18 @@ typedef struct llmc_variant_v1 {
   const char *name; /* of the kernel */
 } llmc_variant_v1;
 
-enum llmc_element { LLMC_F32 = 0, LLMC_BF16 = 1, LLMC_F16 = 2, LLMC_I8 = 3, LLMC_I32 = 4 };
+enum llmc_element { LLMC_F32 = 0, LLMC_BF16 = 1, LLMC_F16 = 2, LLMC_I8 = 3, LLMC_I32 = 4, LLMC_I16 = 5 };
 
 /* A result of a launch, for dumps, verify and diff. */
 typedef struct llmc_value_v1 {
   const char *name;    /* the lm value it holds, equal in the main and the reference program */
   uint64_t offset;     /* into the program's arena */
-  uint32_t element;    /* enum llmc_element; I8: codes, with scales at scales_offset */
+  uint32_t element;    /* enum llmc_element; I8, I16: codes, with scales at scales_offset; of each four columns
+                          I16 stores 0, 2, 1, 3 in this order (tile.pair_order) */
   uint32_t rows;       /* enum llmc_rows */
   uint32_t cols;       /* logical columns */
   uint32_t stride;     /* elements between rows */
-  uint64_t scales_offset; /* f32 [rows, padded cols / 32, 2] = (scale, scale * sum of codes); 0 unless I8 */
+  uint64_t scales_offset; /* f32 [rows, padded cols / 32, 2] = (scale, scale * sum of codes); 0 unless I8 or I16 */
 } llmc_value_v1;
 
 typedef struct llmc_launch_v1 {

@@ -57,6 +57,8 @@ Format llmc::lm::inputFormat(Arith arith) {
     return Format::BF16;
   case Arith::Q8_G32:
     return Format::Q8;
+  case Arith::Q16_G32:
+    return Format::Q16;
   }
   llvm_unreachable("unknown arithmetic");
 }
@@ -68,9 +70,10 @@ SmallVector<Type> llmc::lm::formattedTypes(RankedTensorType f32Rows, Format form
     return {f32Rows};
   case Format::BF16:
     return {f32Rows.clone(BFloat16Type::get(context))};
-  case Format::Q8: {
+  case Format::Q8:
+  case Format::Q16: {
     int64_t groups = llvm::divideCeil(f32Rows.getDimSize(1), 32);
-    return {f32Rows.clone(IntegerType::get(context, 8)),
+    return {f32Rows.clone(IntegerType::get(context, format == Format::Q8 ? 8 : 16)),
             RankedTensorType::get({f32Rows.getDimSize(0), groups, 2}, f32Rows.getElementType())};
   }
   }

@@ -25,7 +25,9 @@ def LM_Arith : LM_I32Enum<"Arith", "numerics contract of a matrix product", [
   // Activations int8 per group of 32 k; exact int32 dot per group; f32 FMA over ascending groups:
   //   c = fma(float(dot), d_w * d_a, c), and with minimums c = fma(m_w, s_a, c) after it
   // (q8_0: dot over the signed codes; q4_0: dot over q, then m_w = -8 * d_w).
-  I32EnumAttrCase<"Q8_G32", 2, "q8_g32">]>;
+  I32EnumAttrCase<"Q8_G32", 2, "q8_g32">,
+  // The same with int16 activations: rounding them costs 2^-16 of a group's largest value instead of 2^-8.
+  I32EnumAttrCase<"Q16_G32", 3, "q16_g32">]>;
 def LM_ArithAttr : EnumAttr<LM_Dialect, LM_Arith, "arith"> {
   let assemblyFormat = "`<` $value `>`";
 }
@@ -40,10 +42,11 @@ def LM_LayoutAttr : EnumAttr<LM_Dialect, LM_Layout, "layout"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-/// How an op writes its result: f32, bf16 (round to nearest even) or int8 codes with f32 (scale, scale * sum)
-/// per group of 32 (two results).
+/// How an op writes its result: f32, bf16 (round to nearest even) or int8 / int16 codes with f32
+/// (scale, scale * sum) per group of 32 (two results).
 def LM_Format : LM_I32Enum<"Format", "form of an activation", [
-  I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"BF16", 1, "bf16">, I32EnumAttrCase<"Q8", 2, "q8">]>;
+  I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"BF16", 1, "bf16">, I32EnumAttrCase<"Q8", 2, "q8">,
+  I32EnumAttrCase<"Q16", 3, "q16">]>;
 def LM_FormatAttr : EnumAttr<LM_Dialect, LM_Format, "format"> {
   let assemblyFormat = "`<` $value `>`";
 }

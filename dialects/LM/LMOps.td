@@ -11,7 +11,7 @@ class LM_Op<string mnemonic, list<Trait> traits = []> : Op<LM_Dialect, mnemonic,
 
 /// Activations: [tokens, columns].
 def LM_F32Rows : RankedTensorOf<[F32]>;
-def LM_Rows : RankedTensorOf<[F32, BF16, I8]>;
+def LM_Rows : RankedTensorOf<[F32, BF16, I8, I16]>;
 def LM_Ids : 1DTensorOf<[I32]>;
 def LM_KV : Type<CPred<"::llvm::isa<::llmc::lm::KVType>($_self)">, "KV cache of a layer">;
 
@@ -190,10 +190,10 @@ def LM_GatherRowsOp : LM_Op<"gather_rows", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def LM_QuantizeOp : LM_Op<"quantize", [Pure]> {
-  let summary = "int8 codes per group of 32 columns";
+  let summary = "int8 or int16 codes per group of 32 columns";
   let description = [{
-    Per row and group g: a = max |x|; scale = a / 127; code = round_to_even(x * (127 / a)) (0 where a is 0);
-    results: codes i8 [tokens, C], scales f32 [tokens, ceil(C / 32), 2] = (scale, scale * sum of codes).
+    Per row and group g: a = max |x|; scale = a / top; code = round_to_even(x * (top / a)) (0 where a < 2^-100), with
+    top = 127 for i8 and 32767 for i16; results: codes [tokens, C], scales f32 [tokens, ceil(C / 32), 2] = (scale, scale * sum of codes).
 
     Example: `%c, %s = lm.quantize %x : tensor<?x576xf32> -> tensor<?x576xi8>, tensor<?x18x2xf32>`
   }];

@@ -40,7 +40,8 @@ static LogicalResult verifyRows(Operation *op, const Twine &what, Value value, i
 /// `types` hold [rows, columns] in `format`.
 static LogicalResult verifyFormat(Operation *op, const Twine &what, TypeRange types, Format format,
                                   int64_t columns = -1) {
-  size_t expected = format == Format::Q8 ? 2 : 1;
+  bool coded = format == Format::Q8 || format == Format::Q16;
+  size_t expected = coded ? 2 : 1;
   if (types.size() != expected)
     return op->emitOpError() << "expected " << expected << " " << what << " for " << stringifyFormat(format)
                              << ", got " << types.size();
@@ -50,7 +51,7 @@ static LogicalResult verifyFormat(Operation *op, const Twine &what, TypeRange ty
     return verifyRows(op, what, types[0], f32, columns);
   if (format == Format::BF16)
     return verifyRows(op, what, types[0], BFloat16Type::get(context), columns);
-  if (failed(verifyRows(op, what + " (codes)", types[0], IntegerType::get(context, 8), columns)))
+  if (failed(verifyRows(op, what + " (codes)", types[0], IntegerType::get(context, format == Format::Q8 ? 8 : 16), columns)))
     return failure();
   auto codes = cast<RankedTensorType>(types[0]);
   int64_t groups = llvm::divideCeil(codes.getDimSize(1), 32);
@@ -265,7 +266,8 @@ LogicalResult GatherRowsOp::verify() {
 LogicalResult QuantizeOp::verify() {
   if (failed(verifyRows(*this, "an input", getInput())))
     return failure();
-  return verifyFormat(*this, "results", getResultTypes(), Format::Q8, columns(getInput()));
+  Format format = getElementTypeOrSelf(getCodes()).isInteger(16) ? Format::Q16 : Format::Q8;
+  return verifyFormat(*this, "results", getResultTypes(), format, columns(getInput()));
 }
 
 LogicalResult RoundOp::verify() {

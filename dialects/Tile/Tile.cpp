@@ -228,6 +228,13 @@ LogicalResult ScaledDotOp::verify() {
   return verifyProduct(*this, codes, b, cast<VectorType>(getAcc().getType()));
 }
 
+LogicalResult PairOrderOp::verify() {
+  auto type = cast<VectorType>(getSource().getType());
+  if (type.getShape().back() % 4)
+    return emitOpError("expected a multiple of 4 columns, got ") << type;
+  return success();
+}
+
 LogicalResult ReduceOp::verify() {
   auto source = cast<VectorType>(getSource().getType());
   int64_t columns = source.getShape().back();

@@ -151,17 +151,32 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
 }
 
 def Tile_ScaledDotOp : Tile_Op<"scaled_dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
-  let summary = "dot of int8 codes with a quantised operand, scaled per group of 32 k";
+  let summary = "dot of int8 or int16 codes with a quantised operand, scaled per group of 32 k";
   let description = [{
     For each group g of 32 k, ascending: i = exact integer dot of codes[m, g] and the operand's codes;
     acc = fma(float(i), d[n, g] * scales[m, g, 0], acc); formats with a minimum (q4_1: m[n, g]; q4_0: -8 d[n, g]) then
-    acc = fma(minimum, scales[m, g, 1], acc). This is `#lm.arith<q8_g32>`.
+    acc = fma(minimum, scales[m, g, 1], acc). These are `#lm.arith<q8_g32>` and `#lm.arith<q16_g32>`; int16 codes are in
+    pair order (tile.pair_order).
 
     Example: `%r = tile.scaled_dot %c, %s, %w, %acc : vector<4x32xi8>, vector<4x1x2xf32>, !tile.packed<32 x 16, q4_1>, vector<4x16xf32>`
   }];
-  let arguments = (ins VectorOfRankAndType<[2], [I8]>:$codes, VectorOfRankAndType<[3], [F32]>:$scales, Tile_Packed:$b, Tile_F32Vector:$acc);
+  let arguments = (ins VectorOfRankAndType<[2], [I8, I16]>:$codes, VectorOfRankAndType<[3], [F32]>:$scales, Tile_Packed:$b, Tile_F32Vector:$acc);
   let results = (outs Tile_F32Vector:$result);
   let assemblyFormat = "$codes `,` $scales `,` $b `,` $acc attr-dict `:` type($codes) `,` type($scales) `,` type($b) `,` type($acc)";
+  let hasVerifier = 1;
+}
+
+def Tile_PairOrderOp : Tile_Op<"pair_order", [Pure, SameOperandsAndResultType]> {
+  let summary = "of each four elements of the last dimension, swaps the middle two";
+  let description = [{
+    int16 codes are kept as (0, 2, 1, 3): then a pair of neighbours meets the pair of weight codes that one mask takes out
+    of a 32-bit lane of packed bytes (bytes 0 and 2, or 1 and 3), so that unpacking costs no shuffle.
+
+    Example: `%p = tile.pair_order %c : vector<4x32xi16>`
+  }];
+  let arguments = (ins VectorOfAnyRankOf<[I16]>:$source);
+  let results = (outs VectorOfAnyRankOf<[I16]>:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
   let hasVerifier = 1;
 }
 

@@ -51,6 +51,13 @@ void readRow(const llmc_value_v1 &value, const std::byte *arena, uint32_t row, s
     case LLMC_I8:
       out[j] = float(int8_t(base[first + j])) * scales[j / LLMC_PAD * 2];
       break;
+    case LLMC_I16: { // columns 1 and 2 of each four change places
+      const uint32_t at = j % 4 == 1 ? j + 1 : j % 4 == 2 ? j - 1 : j;
+      int16_t code;
+      std::memcpy(&code, base + (first + at) * 2, 2);
+      out[j] = float(code) * scales[j / LLMC_PAD * 2];
+      break;
+    }
     default: {
       int32_t integer;
       std::memcpy(&integer, base + (first + j) * 4, 4);

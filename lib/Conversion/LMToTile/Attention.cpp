@@ -116,17 +116,25 @@ static void writeResult(KernelBuilder &k, const AttentionShape &s, const QueryTi
   Value limit = k.addIndex(t.first, t.count);
   Value column = k.mulIndex(head, width);
   out = k.reshape(out, {tokens, width});
+  // Heads of 16 may leave 16 columns of padding; every unit of the row writes the same zeros. (Codes have none.)
+  int64_t columns = s.heads * s.kv.vDim, rest = pad32(columns) - columns;
+  Value padding = rest ? k.splat({tokens, rest}, 0.0) : Value();
+  auto storeWithPadding = [&](llvm::function_ref<Value(Value)> convert) {
+    k.store(convert(out), k.buffer(s.kResult), {t.first, column}, limit);
+    if (padding)
+      k.store(convert(padding), k.buffer(s.kResult), {t.first, k.index(columns)}, limit);
+  };
   switch (s.format) {
   case lm::Format::F32:
-    k.store(out, k.buffer(s.kResult), {t.first, column}, limit);
-    return;
+    return storeWithPadding([](Value x) { return x; });
   case lm::Format::BF16:
-    k.store(arith::TruncFOp::create(k.b, k.loc, k.vecOf({tokens, width}, k.b.getBF16Type()), out), k.buffer(s.kResult),
-            {t.first, column}, limit);
-    return;
-  case lm::Format::Q8: {
+    return storeWithPadding([&](Value x) -> Value {
+      return arith::TruncFOp::create(k.b, k.loc, cast<VectorType>(x.getType()).clone(k.b.getBF16Type()), x);
+    });
+  case lm::Format::Q8:
+  case lm::Format::Q16: {
     int64_t groups = width / 32;
-    Quantized q = quantize(k, k.reshape(out, {tokens * groups, 32}));
+    Quantized q = quantize(k, k.reshape(out, {tokens * groups, 32}), s.format);
     k.store(k.reshape(q.codes, {tokens, width}), k.buffer(s.kResult), {t.first, column}, limit);
     Value group = k.mulIndex(head, groups);
     k.store(k.reshape(q.scale, {tokens, groups, 1}), k.buffer(s.kResult + 1), {t.first, group, k.index(0)}, limit);
@@ -182,7 +190,7 @@ void llmc::splitPartialGroups(func::FuncOp step) {
   step.walk([](lm::AttentionOp op) {
     auto cache = cast<lm::KVType>(op.getCache().getType());
     int64_t heads = columnsOf(op.getQuery()) / static_cast<int64_t>(op.getHeadDim());
-    if (op.getFormat() != lm::Format::Q8 || (heads / cache.getHeads() * cache.getVDim()) % 32 == 0)
+    if (!isCoded(op.getFormat()) || (heads / cache.getHeads() * cache.getVDim()) % 32 == 0)
       return;
     OpBuilder b(op);
     auto type = RankedTensorType::get(cast<RankedTensorType>(op.getResult(0).getType()).getShape(), b.getF32Type());

@@ -36,8 +36,9 @@ static Value multiplyStep(KernelBuilder &k, const Product &p, Value panel, Value
   Value column = k.mulIndex(step, stepK);
   Value record = k.divIndex(column, tile::recordK(p.format));
   Value b = k.loadPacked(k.packed(width, 16, p.format), k.buffer(p.weightBuffer), {panel, record, k.index(0)}, prefetch);
-  if (p.arith == lm::Arith::Q8_G32) {
-    Value codes = k.load(k.vecOf({tokens, width}, k.b.getI8Type()), k.buffer(0), {row, column});
+  if (isCoded(lm::inputFormat(p.arith))) {
+    Type code = k.b.getIntegerType(p.arith == lm::Arith::Q8_G32 ? 8 : 16);
+    Value codes = k.load(k.vecOf({tokens, width}, code), k.buffer(0), {row, column});
     Value scales = k.load(k.vec({tokens, width / 32, 2}), k.buffer(1), {row, k.divIndex(column, 32), k.index(0)});
     return tile::ScaledDotOp::create(k.b, k.loc, acc.getType(), codes, scales, b, acc);
   }

@@ -91,29 +91,35 @@ SmallVector<Type> llmc::formatTypes(MLIRContext *context, int64_t columns, lm::F
   case lm::Format::BF16:
     return {rowsType(context, columns, BFloat16Type::get(context))};
   case lm::Format::Q8:
-    return {rowsType(context, columns, IntegerType::get(context, 8)), scalesType(context, columns)};
+  case lm::Format::Q16:
+    return {rowsType(context, columns, IntegerType::get(context, format == lm::Format::Q8 ? 8 : 16)),
+            scalesType(context, columns)};
   }
   llvm_unreachable("unknown format");
 }
 
-Quantized llmc::quantize(KernelBuilder &k, Value y) {
+Quantized llmc::quantize(KernelBuilder &k, Value y, lm::Format format) {
+  double top = format == lm::Format::Q8 ? 127.0 : 32767.0;
   auto type = cast<VectorType>(y.getType());
   Value largest = k.reduce(tile::Reduction::Max, math::AbsFOp::create(k.b, k.loc, y));
   auto constant = [&](double value) {
     Value scalar = k.number(value);
     return type.getRank() == 2 ? k.spread(scalar, {type.getDimSize(0)}) : scalar;
   };
-  // Below 2^-100 (zero rows above all) 127 / largest could overflow: all codes are 0 there.
+  // Below 2^-100 (zero rows above all) top / largest could overflow: all codes are 0 there.
   Value usable = k.greater(largest, constant(0x1p-100));
-  Value inverse = k.select(usable, k.div(constant(127.0), largest), constant(0.0));
+  Value inverse = k.select(usable, k.div(constant(top), largest), constant(0.0));
   Value spread = type.getRank() == 2 ? k.expand(inverse, type.getDimSize(1)) : k.spread(inverse, type.getShape());
   Value rounded = math::RoundEvenOp::create(k.b, k.loc, k.mul(y, spread));
   Value integers = arith::FPToSIOp::create(k.b, k.loc, k.vecOf(type.getShape(), k.b.getI32Type()), rounded);
   Value sum = k.reduce(tile::Reduction::Add, integers);
-  Value scale = k.div(largest, constant(127.0));
+  Value scale = k.div(largest, constant(top));
   Type sumType = scale.getType();
   Value scaledSum = k.mul(scale, arith::SIToFPOp::create(k.b, k.loc, sumType, sum));
-  Value codes = arith::TruncIOp::create(k.b, k.loc, k.vecOf(type.getShape(), k.b.getI8Type()), integers);
+  Type codeType = k.b.getIntegerType(format == lm::Format::Q8 ? 8 : 16);
+  Value codes = arith::TruncIOp::create(k.b, k.loc, k.vecOf(type.getShape(), codeType), integers);
+  if (format == lm::Format::Q16)
+    codes = tile::PairOrderOp::create(k.b, k.loc, codes.getType(), codes);
   return {codes, scale, scaledSum};
 }
 
@@ -126,8 +132,9 @@ void llmc::writeGroup(KernelBuilder &k, Value y, lm::Format format, unsigned fir
   case lm::Format::BF16:
     k.store(arith::TruncFOp::create(k.b, k.loc, k.vecOf({32}, k.b.getBF16Type()), y), k.buffer(first), {row, column});
     return;
-  case lm::Format::Q8: {
-    Quantized q = quantize(k, y);
+  case lm::Format::Q8:
+  case lm::Format::Q16: {
+    Quantized q = quantize(k, y, format);
     k.store(q.codes, k.buffer(first), {row, column});
     k.store(q.scale, k.buffer(first + 1), {row, group, k.index(0)});
     k.store(q.scaledSum, k.buffer(first + 1), {row, group, k.index(1)});

@@ -49,11 +49,13 @@ tile::Format formatOf(lm::Layout layout);
 llvm::SmallVector<mlir::Type> formatTypes(mlir::MLIRContext *context, int64_t columns, lm::Format format);
 /// Writes y = vector<32xf32> as columns [32 group, 32 group + 32) of a row in `format` to the buffers from `first` on.
 void writeGroup(KernelBuilder &k, mlir::Value y, lm::Format format, unsigned first, mlir::Value row, mlir::Value group);
-/// Codes and (scale, scale * sum) per row of y = vector<Rx32xf32> (or vector<32xf32>).
+/// Codes (q8, or q16 in pair order) and (scale, scale * sum) per row of y = vector<Rx32xf32> (or vector<32xf32>).
 struct Quantized {
   mlir::Value codes, scale, scaledSum;
 };
-Quantized quantize(KernelBuilder &k, mlir::Value y);
+Quantized quantize(KernelBuilder &k, mlir::Value y, lm::Format format);
+/// Whether a format has codes and scales.
+inline bool isCoded(lm::Format format) { return format == lm::Format::Q8 || format == lm::Format::Q16; }
 
 /// Columns of a [?, C] tensor.
 inline int64_t columnsOf(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()).getDimSize(1); }
@@ -69,7 +71,7 @@ struct KVGeometry {
 };
 KVGeometry kvGeometry(mlir::Operation *op, lm::KVType type);
 
-/// "f32", "bf16", "q8".
+/// "f32", "bf16", "q8", "q16".
 inline std::string formatName(lm::Format format) { return lm::stringifyFormat(format).str(); }
 
 /// A unit of attention quantises only whole groups of 32 columns: where its columns are no multiple of 32 the

@@ -48,6 +48,12 @@ static void storeHead(KernelBuilder &k, const Rotated &y, Value out, Value row, 
     k.store(y.rest, out, {row, head, k.index(2 * pairs)});
 }
 
+/// Columns of the row from the last head's end on: heads of 16 may leave 16.
+static void zeroPadding(KernelBuilder &k, Value out, Value row, int64_t heads, int64_t headDim) {
+  if (int64_t rest = pad32(heads * headDim) - heads * headDim)
+    k.store(k.splat({rest}, 0.0), out, {row, k.index(heads), k.index(0)});
+}
+
 /// Keys are columns of the block's K operand (axis k), values are rows of its V operand (axis n).
 static void storeKey(KernelBuilder &k, const KVGeometry &kv, Value view, Value block, Value head, Value token, Value part,
                      int64_t first) {
@@ -113,6 +119,7 @@ struct LowerRope : OpRewritePattern<lm::RopeOp> {
       k.loop(k.index(0), k.index(heads), 1, [&](Value head) {
         storeHead(k, rotate(k, k.buffer(0), k.buffer(1), k.unit(), head, headDim, pairs), k.buffer(2), k.unit(), head, pairs);
       });
+      zeroPadding(k, k.buffer(2), k.unit(), heads, headDim);
     });
     dispatch.replace(rewriter);
     return success();
@@ -170,6 +177,7 @@ struct LowerRopeAppend : OpRewritePattern<lm::RopeAppendOp> {
       k.loop(k.index(0), k.index(heads), 1, [&](Value head) {
         storeHead(k, rotate(k, input, table, k.unit(), head, headDim, pairs), k.buffer(4), k.unit(), head, pairs);
       });
+      zeroPadding(k, k.buffer(4), k.unit(), heads, headDim);
       Value keys = tile::ViewOp::create(k.b, k.loc, kv.keysType, k.buffer(2), 0);
       Value values = tile::ViewOp::create(k.b, k.loc, kv.valuesType, k.buffer(2), kv.valuesOffset);
       withSlot(k, k.buffer(3), [&](Value block, Value token) {

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace llmc;
@@ -69,8 +70,8 @@ struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
     llvm::append_range(buffers, formatTypes(context, columns, format));
     double eps = op.getEps().convertToDouble();
     std::string name = "rms_norm_" + std::to_string(columns) + "_" + formatName(format);
-    if (eps != 1e-5) // part of the name where it is not the usual one: kernels are shared by name
-      name += ("_eps" + Twine(llvm::bit_cast<uint64_t>(eps))).str();
+    if (static_cast<float>(eps) != 1e-5f) // part of the name where it is not the usual one: kernels are shared by name
+      name += "_eps" + llvm::utohexstr(llvm::bit_cast<uint32_t>(static_cast<float>(eps)));
     dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
       Value row = k.unit();
       Value squares = k.loop(k.index(0), k.index(pad32(columns)), 32, {k.splat({32}, 0.0)},
@@ -94,12 +95,20 @@ struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
   }
 };
 
+static lm::Format formatOfResult(Value result) {
+  Type element = getElementTypeOrSelf(result);
+  if (element.isF32())
+    return lm::Format::F32;
+  if (element.isBF16())
+    return lm::Format::BF16;
+  return element.isInteger(8) ? lm::Format::Q8 : lm::Format::Q16;
+}
+
 /// Ops that read groups of rows and write a group: result = compute(operands).
 template <typename OpTy>
 struct LowerGroups : OpRewritePattern<OpTy> {
   using Compute = Value (*)(KernelBuilder &, ArrayRef<Value>);
-  LowerGroups(MLIRContext *context, StringRef name, lm::Format format, Compute compute)
-      : OpRewritePattern<OpTy>(context), name(name), format(format), compute(compute) {}
+  LowerGroups(MLIRContext *context, StringRef name, Compute compute) : OpRewritePattern<OpTy>(context), name(name), compute(compute) {}
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
     int64_t columns = columnsOf(op->getOperand(0));
@@ -107,9 +116,10 @@ struct LowerGroups : OpRewritePattern<OpTy> {
     llvm::append_range(dispatch.inputs, op->getOperands());
     MLIRContext *context = op.getContext();
     unsigned inputs = op->getNumOperands();
+    lm::Format format = formatOfResult(op->getResult(0));
     SmallVector<Type> buffers(inputs, rowsType(context, columns, rewriter.getF32Type()));
     llvm::append_range(buffers, formatTypes(context, columns, format));
-    dispatch.variant(kAllRows, 1, 1, (name + "_" + Twine(columns)).str(), buffers, [&](KernelBuilder &k) {
+    dispatch.variant(kAllRows, 1, 1, (name + "_" + Twine(columns) + "_" + formatName(format)).str(), buffers, [&](KernelBuilder &k) {
       forEachGroup(k, columns, [&](Value group) {
         SmallVector<Value> values;
         for (unsigned i = 0; i < inputs; ++i)
@@ -121,7 +131,6 @@ struct LowerGroups : OpRewritePattern<OpTy> {
     return success();
   }
   std::string name;
-  lm::Format format;
   Compute compute;
 };
 
@@ -152,14 +161,14 @@ struct LowerGatherRows : OpRewritePattern<lm::GatherRowsOp> {
 void llmc::populateRowPatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<LowerEmbedding, LowerRMSNorm, LowerGatherRows>(context);
-  patterns.add<LowerGroups<lm::QuantizeOp>>(context, "quantize", lm::Format::Q8,
+  patterns.add<LowerGroups<lm::QuantizeOp>>(context, "quantize",
                                             [](KernelBuilder &, ArrayRef<Value> x) { return x[0]; });
-  patterns.add<LowerGroups<lm::RoundOp>>(context, "round", lm::Format::BF16,
+  patterns.add<LowerGroups<lm::RoundOp>>(context, "round",
                                          [](KernelBuilder &, ArrayRef<Value> x) { return x[0]; });
-  patterns.add<LowerGroups<lm::AddOp>>(context, "add", lm::Format::F32,
+  patterns.add<LowerGroups<lm::AddOp>>(context, "add",
                                        [](KernelBuilder &k, ArrayRef<Value> x) { return k.add(x[0], x[1]); });
   patterns.add<LowerGroups<lm::GatedActivationOp>>(
-      context, "gated_activation_silu", lm::Format::F32, [](KernelBuilder &k, ArrayRef<Value> x) {
+      context, "gated_activation_silu", [](KernelBuilder &k, ArrayRef<Value> x) {
         Value e = math::ExpOp::create(k.b, k.loc, arith::NegFOp::create(k.b, k.loc, x[0]));
         return k.mul(k.div(x[0], k.add(k.splat({32}, 1.0), e)), x[1]);
       });

@@ -19,7 +19,7 @@ static constexpr LinearSchedule kWide[] = {
 };
 
 llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith) {
-  if (arith == lm::Arith::Q8_G32)
+  if (arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32)
     return kQuantized;
   return kWide;
 }

@@ -146,10 +146,28 @@ struct LowerExpand : OpConversionPattern<tile::ExpandOp> {
   }
 };
 
+/// Swaps elements 1 and 2 of each four; registers hold whole fours.
+struct LowerPairOrder : OpConversionPattern<tile::PairOrderOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(tile::PairOrderOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    Machine machine = static_cast<const Converter *>(getTypeConverter())->machine;
+    Emitter e(rewriter, op.getLoc(), machine);
+    SmallVector<Value> pieces;
+    for (Value piece : adaptor.getSource()) {
+      SmallVector<int32_t> mask(cast<VectorType>(piece.getType()).getNumElements());
+      for (auto [i, from] : llvm::enumerate(mask))
+        from = i % 4 == 1 ? i + 1 : i % 4 == 2 ? i - 1 : i;
+      pieces.push_back(e.shuffle(piece, piece, mask));
+    }
+    rewriter.replaceOpWithMultiple(op, {pieces});
+    return success();
+  }
+};
+
 } // namespace
 
 void cpu::populateElementwisePatterns(const Converter &converter, RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<SplitElementwise>(converter, context);
-  patterns.add<SplitConstant, SplitBroadcast, SplitShapeCast, LowerExpand>(converter, context, /*benefit=*/2);
+  patterns.add<SplitConstant, SplitBroadcast, SplitShapeCast, LowerExpand, LowerPairOrder>(converter, context, /*benefit=*/2);
 }

@@ -1,9 +1,14 @@
 //===- ScaledDot.cpp - tile.scaled_dot in registers -----------------------===//
 //
 // Integer dots of a panel's codes with broadcast activation codes, exact, then one
-// f32 FMA per group (and one for the minimum). AVX2: vpmaddubsw, with 4-bit codes
-// summed in int16 (8 * 2 * 15 * 127 < 2^15) and widened once per group. AVX-512:
-// vpdpbusd. Integers are exact on both, so the bits are equal.
+// f32 FMA per group (and one for the minimum). Integers are exact everywhere, so the
+// bits are equal on every instruction set.
+//
+//   int8 codes   AVX2: vpmaddubsw, with 4-bit codes summed in int16 (8 * 2 * 15 * 127
+//                < 2^15) and widened once per group. AVX-512: vpdpbusd.
+//   int16 codes  vpmaddwd on AVX2, vpdpwssd on AVX-512: the codes' bytes are spread to
+//                words by masks, which is why activations come in pair order. The sum
+//                of a group stays below 32 * 128 * 32767 < 2^31.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +20,8 @@ using namespace llmc::cpu;
 
 namespace {
 
-/// One group of 32 k of a record, unpacked: codes[chunk of 4 k][piece].
+/// One group of 32 k of a record, unpacked: codes[i][piece] holds the bytes of 4 k (int8 activations) or the
+/// words of 2 k (int16), to be multiplied with the activations' i-th 32-bit word.
 struct Group {
   SmallVector<Values> codes;
   Values scale, minimum;
@@ -24,6 +30,7 @@ struct Group {
 struct Kernel {
   Emitter &e;
   tile::Format format;
+  bool wide; ///< int16 activations
   int64_t lanes = e.machine.lanes, pieces = 16 / e.machine.lanes;
 
   Value and_(Value x, Value y) { return arith::AndIOp::create(e.b, e.loc, x, y); }
@@ -37,6 +44,10 @@ struct Kernel {
         g.minimum.push_back(e.loadF16(lanes, record, 32 + piece * lanes * 2));
       if (format == tile::Format::Q4_0)
         g.minimum.push_back(arith::MulFOp::create(e.b, e.loc, g.scale.back(), e.splatF32(e.f32s(), -8.0f)));
+    }
+    if (wide) {
+      unpackWords(g, record, group);
+      return g;
     }
     if (format == tile::Format::Q8_0) {
       for (int64_t chunk = 0; chunk < 8; ++chunk) {
@@ -58,8 +69,34 @@ struct Kernel {
     return g;
   }
 
+  /// Words (k, k + 2) and (k + 1, k + 3) of each 32-bit lane of packed bytes.
+  void unpackWords(Group &g, Value record, int64_t group) {
+    bool bytes = format == tile::Format::Q8_0;
+    g.codes.resize(16);
+    auto shifted = [&](Value v, int64_t bits) -> Value {
+      return bits ? Value(arith::ShRUIOp::create(e.b, e.loc, v, e.splatInt(e.halves(), bits))) : v;
+    };
+    for (int64_t chunk = 0; chunk < (bytes ? 8 : 4); ++chunk)
+      for (int64_t piece = 0; piece < pieces; ++piece) {
+        Value v = e.load(e.halves(), record, 64 + group * (bytes ? 512 : 256) + chunk * 64 + piece * lanes * 4);
+        if (bytes) { // stored + 128
+          Value zero = e.splatInt(e.halves(), 128);
+          Value low = and_(v, e.splatInt(e.halves(), 255));
+          g.codes[2 * chunk].push_back(arith::SubIOp::create(e.b, e.loc, low, zero));
+          g.codes[2 * chunk + 1].push_back(arith::SubIOp::create(e.b, e.loc, shifted(v, 8), zero));
+          continue;
+        }
+        Value mask = e.splatInt(e.halves(), 15);
+        constexpr int64_t shifts[] = {0, 8, 4, 12}; // k 0, 1, 4, 5 of the chunk's eight
+        for (int64_t i = 0; i < 4; ++i)
+          g.codes[4 * chunk + i].push_back(i == 3 ? shifted(v, 12) : and_(shifted(v, shifts[i]), mask));
+      }
+  }
+
   /// Integer dots [row][piece] of a group with rows whose codes are at the addresses.
   Values dots(const Group &g, ArrayRef<std::pair<Value, int64_t>> rows) {
+    if (wide)
+      return dotsWords(g, rows);
     if (e.machine.vnni)
       return dotsVNNI(g, rows);
     return format == tile::Format::Q8_0 ? dotsByteAVX2(g, rows) : dotsNibbleAVX2(g, rows);
@@ -112,6 +149,25 @@ struct Kernel {
     return sums;
   }
 
+  Values dotsWords(const Group &g, ArrayRef<std::pair<Value, int64_t>> rows) {
+    Values sums(rows.size() * pieces);
+    for (auto [i, codes] : llvm::enumerate(g.codes))
+      for (auto [r, row] : llvm::enumerate(rows)) {
+        Value x = e.bitcast(e.halves(), activation(row, i));
+        for (int64_t piece = 0; piece < pieces; ++piece) {
+          Value &sum = sums[r * pieces + piece];
+          if (e.machine.vnni) {
+            Value acc = sum ? sum : e.splatInt(e.i32s(), 0);
+            sum = e.intrinsic("llvm.x86.avx512.vpdpwssd.512", e.i32s(), {acc, codes[piece], x});
+            continue;
+          }
+          Value p = e.intrinsic("llvm.x86.avx2.pmadd.wd", e.i32s(), {codes[piece], x});
+          sum = sum ? add(sum, p) : p;
+        }
+      }
+    return sums;
+  }
+
   Values dotsVNNI(const Group &g, ArrayRef<std::pair<Value, int64_t>> rows) {
     Value zero = e.splatInt(e.i32s(), 0);
     Values sums(rows.size(), zero), offsets(rows.size(), zero);
@@ -139,7 +195,8 @@ struct LowerScaledDot : OpConversionPattern<tile::ScaledDotOp> {
     Machine machine = static_cast<const Converter *>(getTypeConverter())->machine;
     Emitter e(rewriter, op.getLoc(), machine);
     auto type = cast<tile::PackedType>(op.getB().getType());
-    Kernel kernel{e, type.getFormat()};
+    int64_t codeBytes = getElementTypeOrSelf(op.getCodes().getType()).getIntOrFloatBitWidth() / 8;
+    Kernel kernel{e, type.getFormat(), codeBytes == 2};
     int64_t rows = cast<VectorType>(op.getAcc().getType()).getDimSize(0), pieces = kernel.pieces;
     LeftOperand codes = leftOperand(e, rewriter, *getTypeConverter(), op.getCodes(), adaptor.getCodes());
     Values acc(adaptor.getAcc());
@@ -151,7 +208,7 @@ struct LowerScaledDot : OpConversionPattern<tile::ScaledDotOp> {
       for (int64_t first = 0; first < rows; first += machine.rowBlock) {
         SmallVector<std::pair<Value, int64_t>> addresses;
         for (int64_t row = first; row < std::min(rows, first + machine.rowBlock); ++row)
-          addresses.push_back({codes.pointer, codes.rowOffsets[row] + group * 32});
+          addresses.push_back({codes.pointer, codes.rowOffsets[row] + group * 32 * codeBytes});
         Values dots = kernel.dots(g, addresses);
         for (size_t i = 0; i < dots.size(); ++i) {
           int64_t row = first + i / pieces, piece = i % pieces;

@@ -27,10 +27,16 @@ namespace {
 
 template <typename RoundingOp> struct FuseQuantize : OpRewritePattern<RoundingOp> {
   using OpRewritePattern<RoundingOp>::OpRewritePattern;
-  static constexpr Format format = std::is_same_v<RoundingOp, QuantizeOp> ? Format::Q8 : Format::BF16;
+
+  static Format formatOf(RoundingOp rounding) {
+    if (std::is_same_v<RoundingOp, RoundOp>)
+      return Format::BF16;
+    return getElementTypeOrSelf(rounding->getResult(0)).isInteger(16) ? Format::Q16 : Format::Q8;
+  }
 
   LogicalResult matchAndRewrite(RoundingOp rounding, PatternRewriter &rewriter) const override {
     Value input = rounding.getInput();
+    Format format = formatOf(rounding);
     Operation *producer = input.getDefiningOp();
     std::string why;
     if (!isa_and_nonnull<RMSNormOp, AttentionOp>(producer))
@@ -49,13 +55,14 @@ template <typename RoundingOp> struct FuseQuantize : OpRewritePattern<RoundingOp
                                                      norm.getWeightAttr(), norm.getEpsAttr(),
                                                      FormatAttr::get(norm.getContext(), format)));
     else
-      rewriter.replaceOp(rounding, rewriteAttention(cast<AttentionOp>(producer), types, rewriter));
+      rewriter.replaceOp(rounding, rewriteAttention(cast<AttentionOp>(producer), types, format, rewriter));
     rewriter.eraseOp(producer);
     return success();
   }
 
 private:
-  static AttentionOp rewriteAttention(AttentionOp op, ArrayRef<Type> types, PatternRewriter &rewriter) {
+  static AttentionOp rewriteAttention(AttentionOp op, ArrayRef<Type> types, Format format,
+                                      PatternRewriter &rewriter) {
     return AttentionOp::create(rewriter, op.getLoc(), types, op.getQuery(), op.getCache(),
                                op.getHeadDimAttr(), op.getScaleAttr(), op.getWindowAttr(),
                                FormatAttr::get(op.getContext(), format));

@@ -39,7 +39,7 @@ struct FusionFlags : PassPipelineOptions<FusionFlags> {
 };
 
 struct DecideFlags : PassPipelineOptions<DecideFlags> {
-  Option<std::string> compute{*this, "compute", llvm::cl::desc("default or f32"), llvm::cl::init("default")};
+  Option<std::string> compute{*this, "compute", llvm::cl::desc("default, f32 or q8"), llvm::cl::init("default")};
   Option<std::string> kvElement{*this, "kv-element", llvm::cl::desc("bf16, f16, f32; empty: by compute"),
                                 llvm::cl::init("")};
   Option<int64_t> kvBlock{*this, "kv-block", llvm::cl::desc("tokens per block"), llvm::cl::init(16)};

@@ -52,10 +52,10 @@ private:
     OpBuilder builder(input.getContext());
     builder.setInsertionPointAfterValue(input);
     SmallVector<Type> types = formattedTypes(cast<RankedTensorType>(input.getType()), format);
-    bool codes = format == Format::Q8;
+    bool codes = format != Format::BF16;
     StringRef source = input.getDefiningOp() ? nameOf(input.getDefiningOp()) : StringRef();
     Location loc = source.empty() ? input.getLoc()
-                                  : NameLoc::get(builder.getStringAttr(source + (codes ? ".q8" : ".bf16")));
+                                  : NameLoc::get(builder.getStringAttr(source + "." + stringifyFormat(format)));
     form = codes ? QuantizeOp::create(builder, loc, types[0], types[1], input).getOperation()
                  : RoundOp::create(builder, loc, types[0], input).getOperation();
     return form->getResults();

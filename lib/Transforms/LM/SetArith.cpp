@@ -29,7 +29,7 @@ Arith defaultArith(Storage storage) {
   case Storage::Q4_0:
   case Storage::Q4_1:
   case Storage::Q8_0:
-    return Arith::Q8_G32;
+    return Arith::Q16_G32;
   }
   llvm_unreachable("unknown storage");
 }
@@ -38,8 +38,8 @@ struct LMSetArithPass : llmc::lm::impl::LMSetArithPassBase<LMSetArithPass> {
   using LMSetArithPassBase::LMSetArithPassBase;
 
   void runOnOperation() override {
-    if (compute != "default" && compute != "f32") {
-      getOperation().emitError() << "expected compute default or f32, got '" << compute.getValue() << "'";
+    if (compute != "default" && compute != "f32" && compute != "q8") {
+      getOperation().emitError() << "expected compute default, f32 or q8, got '" << compute.getValue() << "'";
       return signalPassFailure();
     }
     SymbolTable weights(getOperation());
@@ -59,6 +59,8 @@ private:
     if (!weight) // of a nested module, which is none of this pass's; lm-verify-decided reports the op
       return;
     Arith arith = compute == "f32" ? Arith::F32 : defaultArith(weight.getStorage());
+    if (compute == "q8" && arith == Arith::Q16_G32)
+      arith = Arith::Q8_G32;
     op.setArith(arith);
   }
 };

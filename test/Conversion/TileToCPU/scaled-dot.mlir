@@ -28,3 +28,21 @@ tile.kernel @q4_1(%x: memref<?x32xi8>, %s: memref<?x1x2xf32>, %w: memref<2x1x320
   %r = tile.scaled_dot %codes, %scales, %b, %zero : vector<1x32xi8>, vector<1x1x2xf32>, !tile.packed<32 x 16, q4_1>, vector<1x16xf32>
   tile.store %r, %out[%unit, %c0] : vector<1x16xf32>, memref<?x32xf32>
 }
+
+// int16 codes: no widening, one multiply-add per pair of k.
+// AVX2-LABEL: llvm.func @wide
+// AVX2-NOT: pmadd.ub.sw
+// AVX2-COUNT-32: llvm.x86.avx2.pmadd.wd
+// AVX2-NOT: pmadd
+// VNNI-LABEL: llvm.func @wide
+// VNNI-COUNT-16: llvm.x86.avx512.vpdpwssd.512
+// VNNI-NOT: vpdpwssd
+tile.kernel @wide(%x: memref<?x32xi16>, %s: memref<?x1x2xf32>, %w: memref<2x1x320xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<1x16xf32>
+  %codes = tile.load %x[%unit, %c0] : memref<?x32xi16> -> vector<1x32xi16>
+  %scales = tile.load %s[%unit, %c0, %c0] : memref<?x1x2xf32> -> vector<1x1x2xf32>
+  %b = tile.load_packed %w[%c0, %c0, %c0] : memref<2x1x320xi8> -> !tile.packed<32 x 16, q4_1>
+  %r = tile.scaled_dot %codes, %scales, %b, %zero : vector<1x32xi16>, vector<1x1x2xf32>, !tile.packed<32 x 16, q4_1>, vector<1x16xf32>
+  tile.store %r, %out[%unit, %c0] : vector<1x16xf32>, memref<?x32xf32>
+}

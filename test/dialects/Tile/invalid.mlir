@@ -121,3 +121,12 @@ tile.kernel @slice(%kv: memref<?x1024xbf16>, %rows: index, %unit: index) {
   tile.store_slice %a, %kv[%unit, %unit] axis k at %unit : vector<128xf32>, memref<?x1024xbf16>, !tile.packed<64 x 16, bf16_pairs>
   tile.return
 }
+
+// -----
+
+tile.kernel @order(%rows: index, %unit: index) {
+  %a = arith.constant dense<0> : vector<4x6xi16>
+  // expected-error @+1 {{expected a multiple of 4 columns}}
+  %r = tile.pair_order %a : vector<4x6xi16>
+  tile.return
+}

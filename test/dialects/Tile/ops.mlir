@@ -29,6 +29,9 @@ tile.kernel @ops(%x: memref<?x64xf32>, %kv: memref<?xi8>, %w: memref<36x18x320xi
   %sum = tile.reduce add %row : vector<32xf32> -> f32
   // CHECK: tile.expand %{{.*}} : vector<4xf32> -> vector<4x16xf32>
   %e = tile.expand %m : vector<4xf32> -> vector<4x16xf32>
+  %wide = arith.constant dense<1> : vector<4x32xi16>
+  // CHECK: tile.pair_order %{{.*}} : vector<4x32xi16>
+  %pairs = tile.pair_order %wide : vector<4x32xi16>
   // CHECK: tile.store_slice %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] axis k at %{{.*}} : vector<32xf32>, memref<{{.*}}>, !tile.packed<64 x 16, bf16_pairs>
   tile.store_slice %row, %k[%c0, %c0, %c0] axis k at %c0 : vector<32xf32>, memref<?x3x1024xbf16, strided<[12288, 4096, 1]>>, !tile.packed<64 x 16, bf16_pairs>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] limit %{{.*}} : vector<4x16xf32>, memref<?x64xf32>

@@ -65,13 +65,13 @@ def LMSetArithPass : LM_Pass<"lm-set-arith"> {
     Sets `arith` where it is absent. `default`: q8_g32 for q4_0, q4_1 and q8_0 weights, bf16_eo32 for bf16, f32 for f16
     and f32. `f32`: f32 everywhere, weights widened exactly.
   }];
-  let options = [Option<"compute", "compute", "std::string", "\"default\"", "default or f32">];
+  let options = [Option<"compute", "compute", "std::string", "\"default\"", "default, f32 or q8">];
 }
 
 def LMQuantizeActivationsPass : LM_Pass<"lm-quantize-activations"> {
   let summary = "makes the rounding of activations explicit";
   let description = [{
-    Inserts `lm.quantize` (q8_g32) or `lm.round` (bf16_eo32) before products whose arithmetic wants it: one per input,
+    Inserts `lm.quantize` (q8_g32, q16_g32) or `lm.round` (bf16_eo32) before products whose arithmetic wants it: one per input,
     right after the input is computed.
   }];
 }

@@ -17,8 +17,8 @@ lm.weight @b.down [64, 32] f16 {sources = [#lm.span<file = 0, offset = 0, bytes 
 // CHECK: lm.weights_bytes
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x64xf32>, %[[T:[a-z0-9]+]]: tensor<?x32xf32>, %[[KV:[a-z0-9]+]]: !lm.kv<heads = 1, k_dim = 32, v_dim = 32, element = bf16, block = 16>
-// CHECK-NEXT: %[[N:.*]]:2 = lm.rms_norm %[[X]], @n {{.*}}format = #lm.format<q8>
-// CHECK-NEXT: %[[J:.*]] = lm.linear %[[N]]#0, %[[N]]#1, @b.attn_qkv {arith = #lm.arith<q8_g32>}
+// CHECK-NEXT: %[[N:.*]]:2 = lm.rms_norm %[[X]], @n {{.*}}format = #lm.format<q16>
+// CHECK-NEXT: %[[J:.*]] = lm.linear %[[N]]#0, %[[N]]#1, @b.attn_qkv {arith = #lm.arith<q16_g32>}
 // CHECK-NEXT: %[[Q:.*]], %[[R:.*]] = lm.rope_append %[[J]], %[[T]], %[[KV]]
 // CHECK-NEXT: %[[A:.*]] = lm.attention %[[Q]], %[[R]] {format = #lm.format<bf16>
 // CHECK-NEXT: %[[H:.*]] = lm.gated_linear silu %[[A]], @b.ffn_gate_up {arith = #lm.arith<bf16_eo32>}

@@ -1,7 +1,8 @@
 // RUN: llmc-opt %s --lm-set-arith | FileCheck %s
 // RUN: llmc-opt %s --lm-set-arith=compute=f32 | FileCheck %s --check-prefix=F32
+// RUN: llmc-opt %s --lm-set-arith=compute=q8 | FileCheck %s --check-prefix=Q8
 // RUN: not llmc-opt %s --lm-set-arith=compute=fp8 2>&1 | FileCheck %s --check-prefix=ERROR
-// ERROR: error: expected compute default or f32, got 'fp8'
+// ERROR: error: expected compute default, f32 or q8, got 'fp8'
 
 lm.weight @f32 [32, 32] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 4096, rows = 32>]}
 lm.weight @f16 [32, 32] f16 {sources = [#lm.span<file = 0, offset = 0, bytes = 2048, rows = 32>]}
@@ -22,13 +23,14 @@ func.func @storages(%x: tensor<?x32xf32>) -> tensor<?x16xf32> {
   // CHECK: @bf16 {arith = #lm.arith<bf16_eo32>}
   // F32: @bf16 {arith = #lm.arith<f32>}
   %2 = lm.linear %1, @bf16 : (tensor<?x32xf32>) -> tensor<?x32xf32>
-  // CHECK: @q4_0 {arith = #lm.arith<q8_g32>}
+  // CHECK: @q4_0 {arith = #lm.arith<q16_g32>}
+  // Q8: @q4_0 {arith = #lm.arith<q8_g32>}
   // F32: @q4_0 {arith = #lm.arith<f32>}
   %3 = lm.linear %2, @q4_0 : (tensor<?x32xf32>) -> tensor<?x32xf32>
-  // CHECK: @q4_1 {arith = #lm.arith<q8_g32>}
+  // CHECK: @q4_1 {arith = #lm.arith<q16_g32>}
   // F32: @q4_1 {arith = #lm.arith<f32>}
   %4 = lm.linear %3, @q4_1 : (tensor<?x32xf32>) -> tensor<?x32xf32>
-  // CHECK: @q8_0 {arith = #lm.arith<q8_g32>}
+  // CHECK: @q8_0 {arith = #lm.arith<q16_g32>}
   // F32: @q8_0 {arith = #lm.arith<f32>}
   %5 = lm.gated_linear silu %4, @q8_0 : (tensor<?x32xf32>) -> tensor<?x16xf32>
   return %5 : tensor<?x16xf32>

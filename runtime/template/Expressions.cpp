@@ -182,7 +182,7 @@ Value Runtime::evaluateSlice(const Expr &expr) {
   bool hasStart, hasStop, hasStep;
   int64_t start = bound(1, hasStart), stop = bound(2, hasStop), step = bound(3, hasStep);
   at = expr.at;
-  if (object.isUndefined() || (!object.list() && !object.string()))
+  if ((!object.list() || object.list()->lazy) && !object.string())
     fail(std::string("expected a list or string to slice, got ") + object.typeName());
   step = hasStep ? step : 1;
   if (step == 0)
@@ -392,7 +392,7 @@ Value Runtime::item(const Value &object, const Value &key) {
       return *found;
   } else {
     const int64_t *given = key.get<int64_t>();
-    const List *l = object.list();
+    const List *l = object.list() && !object.list()->lazy ? object.list() : nullptr;
     const std::string *s = object.string();
     if (given && (l || s)) {
       const auto size = static_cast<int64_t>(l ? l->items.size() : countCharacters(*s));
@@ -602,7 +602,7 @@ Value Runtime::binary(char op, const Value &a, const Value &b) {
       fail("expected " + undefinedName(*side) + " to be defined where it is computed with");
   if (op == '+' && a.string() && b.string())
     return string(*a.string() + *b.string());
-  if (op == '+' && a.list() && b.list() && a.list()->tuple == b.list()->tuple) {
+  if (op == '+' && a.list() && b.list() && a.typeName() == b.typeName() && !a.list()->lazy) {
     std::vector<Value> all = iterate(a), more = iterate(b);
     all.insert(all.end(), more.begin(), more.end());
     return list(std::move(all), a.list()->tuple);

@@ -35,7 +35,7 @@ static Value filterLength(Runtime &runtime, const Value &self, Args) {
     return Value(static_cast<int64_t>(countCharacters(*s)));
   if (auto *d = self.dict())
     return Value(static_cast<int64_t>(d->size()));
-  if (auto *l = self.list())
+  if (auto *l = self.list(); l && !l->lazy)
     return Value(static_cast<int64_t>(l->items.size()));
   if (self.isUndefined())
     return Value(int64_t{0});
@@ -65,15 +65,15 @@ static Value filterList(Runtime &runtime, const Value &self, Args) { return runt
 static Value filterReverse(Runtime &runtime, const Value &self, Args) {
   std::vector<Value> items = runtime.iterate(self);
   std::reverse(items.begin(), items.end());
-  return self.isString() ? joinItems(runtime, items, "") : runtime.list(std::move(items));
+  return self.isString() ? joinItems(runtime, items, "") : runtime.lazy(std::move(items));
 }
 
 static Value filterItems(Runtime &runtime, const Value &self, Args) {
   if (self.isUndefined())
-    return runtime.list({});
+    return runtime.lazy({});
   if (!self.dict())
     runtime.fail(std::string("items: expected a dict, got ") + self.typeName());
-  return itemsOf(runtime, *self.dict());
+  return runtime.lazy(runtime.iterate(itemsOf(runtime, *self.dict())));
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,7 +157,7 @@ static Value filterUnique(Runtime &runtime, const Value &self, Args args) {
     seen.set(key, Value(true));
     out.push_back(std::move(item));
   }
-  return runtime.list(std::move(out));
+  return runtime.lazy(std::move(out));
 }
 
 template <int sign> static Value extreme(Runtime &runtime, const Value &self, Args args) {
@@ -198,8 +198,13 @@ static Value callNamedBuiltin(Runtime &runtime, const Builtin &builtin, const Va
   return runtime.call(builtin, item, positional, named);
 }
 
+/// jinja2 takes whatever is false (none, 0) for nothing to iterate over.
+static std::vector<Value> iterateIfTrue(Runtime &runtime, const Value &value) {
+  return value.truthy() ? runtime.iterate(value) : std::vector<Value>();
+}
+
 static Value filterMap(Runtime &runtime, const Value &self, Args args) {
-  std::vector<Value> items = runtime.iterate(self);
+  std::vector<Value> items = iterateIfTrue(runtime, self);
   if (args.extra.empty()) {
     const Value *attribute = nullptr, *fallback = nullptr;
     for (const auto &[name, value] : args.named)
@@ -216,14 +221,14 @@ static Value filterMap(Runtime &runtime, const Value &self, Args args) {
       if (fallback && item.isUndefined())
         item = *fallback;
     }
-    return runtime.list(std::move(items));
+    return runtime.lazy(std::move(items));
   }
   const Builtin *filter = findFilter(toString(*args.extra[0]));
   if (!filter)
     runtime.fail("map: expected a known filter, got '" + toString(*args.extra[0]) + "'");
   for (Value &item : items)
     item = callNamedBuiltin(runtime, *filter, item, args, 1);
-  return runtime.list(std::move(items));
+  return runtime.lazy(std::move(items));
 }
 
 /// select(test, ...) and selectattr(attribute, test, ...); without a test: truth.
@@ -235,13 +240,13 @@ template <bool keep, bool byAttribute> static Value filterSelect(Runtime &runtim
   if (!test && args.extra.size() > testAt)
     runtime.fail("expected a known test, got '" + toString(*args.extra[testAt]) + "'");
   std::vector<Value> out;
-  for (Value &item : runtime.iterate(self)) {
+  for (Value &item : iterateIfTrue(runtime, self)) {
     Value subject = byAttribute ? runtime.path(item, toString(*args.extra[0])) : item;
     bool holds = test ? callNamedBuiltin(runtime, *test, subject, args, testAt + 1).truthy() : subject.truthy();
     if (holds == keep)
       out.push_back(std::move(item));
   }
-  return runtime.list(std::move(out));
+  return runtime.lazy(std::move(out));
 }
 
 void jinja::addListFilters(std::vector<Builtin> &table) {

@@ -78,6 +78,13 @@ Value Runtime::list(std::vector<Value> items, bool tuple) {
   return Value::list(std::move(items), tuple);
 }
 
+Value Runtime::lazy(std::vector<Value> items) {
+  Value made = list(std::move(items));
+  auto generator = std::make_shared<List>(*made.list());
+  generator->lazy = true;
+  return Value(Value::Storage(std::shared_ptr<const List>(std::move(generator))));
+}
+
 Value Runtime::dict(Dict dict) {
   charge(dict.size() * 2 * sizeof(Value));
   for (const auto &[key, value] : dict.items()) {

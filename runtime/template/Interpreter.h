@@ -58,6 +58,7 @@ public:
   [[noreturn]] void fail(const std::string &message) const { failAt(at, message); }
   Value string(std::string s);
   Value list(std::vector<Value> items, bool tuple = false);
+  Value lazy(std::vector<Value> items);
   Value dict(Dict dict);
   /// Throws unless `value` may be put into a list, dict or namespace.
   void checkData(const Value &value) const;

@@ -95,7 +95,7 @@ public:
       throw TooLong();
     if (auto *s = value.string())
       writeString(out, *s, style.asciiOnly);
-    else if (auto *l = value.list())
+    else if (auto *l = value.list(); l && !l->lazy)
       writeList(*l, level);
     else if (auto *d = value.dict())
       writeDict(*d, level);

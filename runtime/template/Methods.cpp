@@ -298,6 +298,11 @@ static Value methodItems(Runtime &runtime, const Value &self, Args) { return ite
 
 static Value methodCopy(Runtime &, const Value &self, Args) { return self; } // immutable
 
+/// The reference's sandbox forbids these too, when they are called.
+static Value methodForbidden(Runtime &runtime, const Value &self, Args) {
+  runtime.fail(std::string("expected a method that leaves its object as it is, got one that changes a ") + self.typeName());
+}
+
 static Value methodCycle(Runtime &runtime, const Value &self, Args args) {
   if (args.extra.empty())
     runtime.fail("cycle: expected values, got none");
@@ -356,6 +361,14 @@ static const std::vector<Method> &table() {
       {{"values", {}, 0, methodValues}, kDict},
       {{"items", {}, 0, methodItems}, kDict},
       {{"copy", {}, 0, methodCopy}, kDict | kList},
+      {{"append", {}, 0, methodForbidden, true}, kList},
+      {{"extend", {}, 0, methodForbidden, true}, kList},
+      {{"insert", {}, 0, methodForbidden, true}, kList},
+      {{"remove", {}, 0, methodForbidden, true}, kList},
+      {{"pop", {}, 0, methodForbidden, true}, kList | kDict},
+      {{"clear", {}, 0, methodForbidden, true}, kList | kDict},
+      {{"update", {}, 0, methodForbidden, true}, kDict},
+      {{"setdefault", {}, 0, methodForbidden, true}, kDict},
       {{"cycle", {}, 0, methodCycle, true}, kLoop},
       {{"changed", {}, 0, methodChanged, true}, kLoop},
   };

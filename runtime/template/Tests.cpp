@@ -63,7 +63,7 @@ const Builtin *jinja::findTest(std::string_view name) {
       {"mapping", {}, 0, [](Runtime &, const Value &v, Args) { return Value(v.dict() != nullptr); }},
       // Undefined has a length and an iterator in jinja2, but no item access
       {"sequence", {}, 0, [](Runtime &, const Value &v, Args) {
-         return Value(v.list() || v.dict() || v.isString() || v.isUndefined());
+         return Value((v.list() && !v.list()->lazy) || v.dict() || v.isString() || v.isUndefined());
        }},
       {"iterable", {}, 0, [](Runtime &, const Value &v, Args) {
          return Value(v.list() || v.dict() || v.isString() || v.isUndefined() || v.is<LoopState *>());

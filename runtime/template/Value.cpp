@@ -83,7 +83,7 @@ Value Value::dict(Dict dict) {
 
 const char *Value::typeName() const {
   if (auto *l = list())
-    return l->tuple ? "tuple" : "list";
+    return l->lazy ? "generator" : l->tuple ? "tuple" : "list";
   static constexpr const char *names[] = {"undefined", "none", "bool",      "int",  "float",   "str",
                                           "list",      "dict", "namespace", "loop", "function"};
   return names[storage.index()];
@@ -99,7 +99,7 @@ bool Value::truthy() const {
   if (auto *s = string())
     return !s->empty();
   if (auto *l = list())
-    return !l->items.empty();
+    return l->lazy || !l->items.empty();
   if (auto *d = dict())
     return d->size() != 0;
   return !isUndefined() && !isNone();

@@ -90,6 +90,9 @@ public:
 struct List {
   std::vector<Value> items;
   bool tuple = false;
+  /// What Python gives as a generator (map, select, ...): it can only be iterated,
+  /// and it is true even when nothing comes out.
+  bool lazy = false;
   unsigned depth = 1; // nesting of containers, this one included
   uint64_t weight = 1; // work to walk it as a tree; shared parts count as often as they occur
 };

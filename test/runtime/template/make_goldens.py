@@ -139,6 +139,12 @@ SNIPPETS = r"""
 {{ s.upper() }}|{{ s.lower() }}|{{ 'aB'.capitalize() }}|{{ "they're ok x1y".title() }}|{{ 'aB'.swapcase() }}|{{ '12'.isdigit() }}|{{ ''.isdigit() }}|{{ 'aé'.isalpha() }}|{{ 'a1'.isalnum() }}|{{ ' \t'.isspace() }}|{{ 'A1'.isupper() }}|{{ 'a1'.islower() }}
 {{ d.get('b') }}|{{ d.get('q') }}|{{ d.get('q', 'z') }}|{{ d.keys() | list }}|{{ d.values() | list }}|{% for k, v in d.items() %}{{ k }}={{ v }};{% endfor %}
 {{ xs.append(4) }}
+{{ 'x' if no else 'y' }}{% if no %}{{ xs.append(4) }}{% endif %}
+{{ none | select | list }}|{{ none | map('upper') | list }}|{{ 0 | rejectattr('x') | list }}|{% if [] | map('upper') %}true{% endif %}|{% if xs | select('gt', 9) %}true{% endif %}|{% if [] | list %}true{% endif %}|{% if {} | items %}true{% endif %}|{% if {}.items() %}true{% endif %}
+{{ (xs | map('string'))[0] }}|{{ xs | map('string') is sequence }}|{{ xs | map('string') is iterable }}|{{ xs | map('string') | first }}|{{ 3 in xs | select }}
+{{ xs | map('string') | length }}
+{{ xs | select | tojson }}
+{{ (xs | select)[1:] }}
 {{ d.update({'x': 1}) }}
 {{ d.pop('b') }}
 {{ 5.x }}

@@ -5,7 +5,16 @@
 #include "runtime/tokenizer/BytePairs.h"
 #include "runtime/tokenizer/Tokenizer.h"
 
+#include <ctime>
+
 namespace llmc::test {
+
+/// Of this thread: wall time says little on a shared machine.
+inline double cpuSeconds() {
+  std::timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 /// Ids 0-255 are the bytes; then one token a merge; then the added tokens.
 inline TokenizerData byteVocabulary(const std::vector<std::string> &patterns) {

@@ -55,13 +55,15 @@ static LLVM::LLVMFuncOp outlineKernel(tile::KernelOp kernel) {
   return function;
 }
 
-/// A register: at most `lanes` elements, or at most its bits.
+/// A register: at most `lanes` elements, or at most its bits. The lowering itself makes no wider bf16 vectors: those are a
+/// kernel's own, which the converter splits by lanes.
 static bool fitsRegister(Type type, int64_t lanes) {
   auto vector = dyn_cast<VectorType>(type);
   if (!vector)
     return !isa<MemRefType, tile::PackedType>(type);
-  return vector.getRank() == 1 && (vector.getNumElements() <= lanes ||
-                                   vector.getNumElements() * vector.getElementTypeBitWidth() <= lanes * 32);
+  int64_t count = vector.getNumElements();
+  bool fits = count <= lanes || (!vector.getElementType().isBF16() && count * vector.getElementTypeBitWidth() <= lanes * 32);
+  return fits && vector.getRank() == 1;
 }
 
 namespace {

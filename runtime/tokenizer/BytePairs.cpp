@@ -88,10 +88,35 @@ static size_t hashPair(uint64_t pair) { return static_cast<size_t>(mix(pair, 1))
 
 static size_t tableSize(size_t entries) { return std::bit_ceil(std::max<size_t>(16, entries * 2)); }
 
+BytePairs::BytePairs(const TokenizerData &data, const std::vector<MergeIds> &ids)
+    : unkId(data.unkId), fuseUnk(data.fuseUnk), ignoreMerges(data.ignoreMerges) {
+  buildVocabulary(data);
+  buildMerges(ids);
+  indexBytes();
+}
+
 BytePairs::BytePairs(const TokenizerData &data)
     : unkId(data.unkId), fuseUnk(data.fuseUnk), ignoreMerges(data.ignoreMerges) {
   buildVocabulary(data);
-  buildMerges(data);
+  std::vector<MergeIds> ids = resolveMerges(data);
+  for (size_t rank = 0; rank < ids.size(); ++rank)
+    if (ids[rank].left < 0 || ids[rank].right < 0 || ids[rank].merged < 0) {
+      const auto &[left, right] = data.merges[rank];
+      throw Error("tokenizer merge " + std::to_string(rank) + ": expected '" + left + "', '" + right +
+                  "' and their join in the vocabulary, got '" +
+                  (ids[rank].left < 0 ? left : ids[rank].right < 0 ? right : left + right) + "' missing");
+    }
+  buildMerges(ids);
+  indexBytes();
+}
+
+std::vector<MergeIds> BytePairs::resolve(const TokenizerData &data) {
+  BytePairs vocabulary;
+  vocabulary.buildVocabulary(data);
+  return vocabulary.resolveMerges(data);
+}
+
+void BytePairs::indexBytes() {
   for (int b = 0; b < 256; ++b) {
     char c = static_cast<char>(b);
     byteIds[b] = idOfBytes({&c, 1});
@@ -168,29 +193,31 @@ std::string_view BytePairs::bytesOf(int32_t id) const {
   return std::string_view(arena).substr(offsets[id], offsets[id + 1] - offsets[id]);
 }
 
-void BytePairs::buildMerges(const TokenizerData &data) {
-  merges.resize(tableSize(data.merges.size()));
-  const size_t mask = merges.size() - 1;
+std::vector<MergeIds> BytePairs::resolveMerges(const TokenizerData &data) const {
+  std::vector<MergeIds> ids;
+  ids.reserve(data.merges.size());
   std::string bytes;
-  for (size_t rank = 0; rank < data.merges.size(); ++rank) {
-    const auto &[left, right] = data.merges[rank];
+  for (const auto &[left, right] : data.merges) {
     bytes.clear();
-    bool known = appendAlphabetBytes(left, bytes);
+    bool leftKnown = appendAlphabetBytes(left, bytes);
     size_t middle = bytes.size();
-    known = known && appendAlphabetBytes(right, bytes);
+    bool rightKnown = appendAlphabetBytes(right, bytes);
     std::string_view all = bytes;
-    int32_t a = known ? idOfBytes(all.substr(0, middle)) : -1;
-    int32_t b = known ? idOfBytes(all.substr(middle)) : -1;
-    int32_t merged = known ? idOfBytes(all) : -1;
-    if (a < 0 || b < 0 || merged < 0)
-      throw Error("tokenizer merge " + std::to_string(rank) + ": expected '" + left + "', '" + right +
-                  "' and their join in the vocabulary, got '" +
-                  (a < 0 ? left : b < 0 ? right : left + right) + "' missing");
-    uint64_t pair = static_cast<uint64_t>(a) << 32 | static_cast<uint32_t>(b);
+    ids.push_back({leftKnown ? idOfBytes(all.substr(0, middle)) : -1, rightKnown ? idOfBytes(all.substr(middle)) : -1,
+                   leftKnown && rightKnown ? idOfBytes(all) : -1});
+  }
+  return ids;
+}
+
+void BytePairs::buildMerges(const std::vector<MergeIds> &ids) {
+  merges.resize(tableSize(ids.size()));
+  const size_t mask = merges.size() - 1;
+  for (size_t rank = 0; rank < ids.size(); ++rank) {
+    uint64_t pair = static_cast<uint64_t>(ids[rank].left) << 32 | static_cast<uint32_t>(ids[rank].right);
     size_t i = hashPair(pair) & mask;
     while (merges[i].merged >= 0 && merges[i].pair != pair)
       i = (i + 1) & mask;
-    merges[i] = {pair, static_cast<uint32_t>(rank), merged}; // the last one wins, as in the reference
+    merges[i] = {pair, static_cast<uint32_t>(rank), ids[rank].merged}; // the last one wins, as in the reference
   }
 }
 

@@ -22,11 +22,22 @@ bool appendAlphabetBytes(std::string_view spelling, std::string &bytes);
 /// The inverse.
 std::string toAlphabet(std::string_view bytes);
 
+/// A merge by ids, in rank order.
+struct MergeIds {
+  int32_t left, right, merged; // -1: not in the vocabulary
+};
+
 class BytePairs {
 public:
   BytePairs() = default;
   /// Throws Error naming a merge whose parts or result are not tokens.
   explicit BytePairs(const TokenizerData &data);
+  /// The same with the merges given by ids, data.merges being unused: no spelling
+  /// is looked up, which is most of the time otherwise.
+  BytePairs(const TokenizerData &data, const std::vector<MergeIds> &merges);
+
+  /// data.merges by ids.
+  static std::vector<MergeIds> resolve(const TokenizerData &data);
 
   /// Appends the ids of one pre-tokenised piece. Bytes that no token spells give
   /// unkId or nothing (TokenizerData::unkId).
@@ -48,7 +59,9 @@ private:
     int32_t id = -1;
   };
   void buildVocabulary(const TokenizerData &data);
-  void buildMerges(const TokenizerData &data);
+  std::vector<MergeIds> resolveMerges(const TokenizerData &data) const;
+  void buildMerges(const std::vector<MergeIds> &ids);
+  void indexBytes();
   void insertToken(int32_t id);
   const Merge *findMerge(int32_t left, int32_t right) const;
 

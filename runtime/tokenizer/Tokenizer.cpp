@@ -2,6 +2,7 @@
 
 #include "llmc/Support/Error.h"
 #include "runtime/tokenizer/Normalizer.h"
+#include "runtime/tokenizer/SerializedTokenizer.h"
 #include "runtime/tokenizer/Utf8.h"
 #include "runtime/tokenizer/Utf8Stream.h"
 
@@ -28,10 +29,17 @@ static void checkIds(const TokenizerData &data) {
   }
 }
 
-Tokenizer Tokenizer::create(const TokenizerData &data) {
+Tokenizer Tokenizer::create(const TokenizerData &data) { return create(data, BytePairs(data)); }
+
+Tokenizer Tokenizer::load(std::string_view bytes) {
+  SerializedTokenizer read = SerializedTokenizer::read(bytes);
+  return create(read.data, BytePairs(read.data, read.merges));
+}
+
+Tokenizer Tokenizer::create(const TokenizerData &data, BytePairs pairs) {
   checkIds(data);
   Tokenizer t;
-  t.pairs = BytePairs(data);
+  t.pairs = std::move(pairs);
   std::vector<AddedToken> raw, normalized;
   t.special.resize(data.tokens.size());
   for (const AddedToken &token : data.added) {

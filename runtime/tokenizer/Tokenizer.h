@@ -4,7 +4,7 @@
 // split by the model's own patterns and encoded piece by piece. Immutable after
 // create(): encode and decode may be called from several threads.
 //
-//   Tokenizer tokenizer = Tokenizer::create(TokenizerData::deserialize(bytes));
+//   Tokenizer tokenizer = Tokenizer::load(bytes); // of TokenizerData::serialize
 //   std::vector<int32_t> ids = tokenizer.encode(text, /*parseSpecial=*/false, tokenizer.addsBos());
 //
 //===----------------------------------------------------------------------===//
@@ -24,6 +24,8 @@ class Tokenizer {
 public:
   /// Throws Error for inconsistent data (a merge of unknown tokens, a bad pattern).
   static Tokenizer create(const TokenizerData &data);
+  /// create(TokenizerData::deserialize(bytes)), twice as fast.
+  static Tokenizer load(std::string_view bytes);
 
   /// Ids of `text`. parseSpecial: spellings of special tokens become those tokens
   /// (a rendered chat template); otherwise they stay text (user input). addBos
@@ -51,6 +53,7 @@ public:
   bool addsBos() const { return bosByDefault; }
 
 private:
+  static Tokenizer create(const TokenizerData &data, BytePairs pairs);
   void encodeText(std::string_view text, std::vector<int32_t> &ids) const;
 
   BytePairs pairs;

@@ -1,18 +1,17 @@
 //===- TokenizerData.cpp - the binary form in a package -------------------===//
 //
 // Little endian. Header: magic, version. Strings are a u32 length and bytes;
-// token and merge tables keep all lengths first, so that reading is one pass
-// over plain arrays. Merges are pairs of indices into the tokens followed by the
-// spellings that are no token.
+// tables keep all lengths first, so that reading is one pass over plain arrays.
+// Merges are ids (left, right, merged); Tokenizer::load takes them as they are.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/tokenizer/TokenizerData.h"
+#include "runtime/tokenizer/SerializedTokenizer.h"
 
 #include "llmc/Support/Error.h"
 
 #include <bit>
 #include <cstring>
-#include <unordered_map>
+#include <type_traits>
 
 using namespace llmc;
 
@@ -105,24 +104,16 @@ static uint32_t flagsOf(const TokenizerData &d) {
          (d.addBos ? kAddBos : 0) | (d.addEos ? kAddEos : 0) | (d.fuseUnk ? kFuseUnk : 0);
 }
 
+static_assert(std::is_trivially_copyable_v<MergeIds> && sizeof(MergeIds) == 12);
+
 static void writeMerges(const TokenizerData &data, Writer &w) {
-  std::unordered_map<std::string_view, uint32_t> index;
-  for (size_t i = 0; i < data.tokens.size(); ++i)
-    if (!data.tokens[i].empty())
-      index.emplace(data.tokens[i], static_cast<uint32_t>(i));
-  std::vector<std::string_view> extra;
-  auto indexOf = [&](std::string_view s) {
-    auto [it, fresh] = index.emplace(s, static_cast<uint32_t>(data.tokens.size() + extra.size()));
-    if (fresh)
-      extra.push_back(s);
-    return it->second;
-  };
-  w.u32(static_cast<uint32_t>(data.merges.size()));
-  for (const auto &[left, right] : data.merges) {
-    w.u32(indexOf(left));
-    w.u32(indexOf(right));
-  }
-  w.table(extra);
+  std::vector<MergeIds> ids = BytePairs::resolve(data);
+  for (size_t rank = 0; rank < ids.size(); ++rank)
+    if (ids[rank].left < 0 || ids[rank].right < 0 || ids[rank].merged < 0)
+      throw Error("tokenizer merge " + std::to_string(rank) + ": expected '" + data.merges[rank].first + "', '" +
+                  data.merges[rank].second + "' and their join in the vocabulary, got one missing");
+  w.u32(static_cast<uint32_t>(ids.size()));
+  w.out.append(reinterpret_cast<const char *>(ids.data()), ids.size() * sizeof(MergeIds));
 }
 
 std::string TokenizerData::serialize() const {
@@ -150,41 +141,44 @@ std::string TokenizerData::serialize() const {
   return std::move(w.out);
 }
 
-static void readMerges(TokenizerData &data, Reader &r) {
-  uint32_t n = r.count(8, "merges");
-  std::string_view pairs = r.take(size_t(n) * 8, "merges");
-  std::vector<std::string> extra = r.table("merge spellings");
-  auto spelling = [&](size_t position) -> const std::string & {
-    uint32_t index;
-    std::memcpy(&index, pairs.data() + position * 4, 4);
-    if (index < data.tokens.size())
-      return data.tokens[index];
-    if (index - data.tokens.size() < extra.size())
-      return extra[index - data.tokens.size()];
-    throw Error("tokenizer data: merge " + std::to_string(position / 2) + ": expected a spelling below " +
-                std::to_string(data.tokens.size() + extra.size()) + ", got " + std::to_string(index));
-  };
-  data.merges.reserve(n);
-  size_t total = 0; // a small file must not unfold into much memory by naming one long token often
-  for (size_t i = 0; i < n; ++i) {
-    const std::string &left = spelling(2 * i), &right = spelling(2 * i + 1);
-    total += left.size() + right.size();
-    if (total > kMaxMergeBytes)
-      throw Error("tokenizer data: expected at most " + std::to_string(kMaxMergeBytes) +
-                  " bytes of merge spellings, got more at merge " + std::to_string(i));
-    data.merges.emplace_back(left, right);
-  }
+static std::vector<MergeIds> readMerges(const TokenizerData &data, Reader &r) {
+  std::vector<MergeIds> ids(r.count(sizeof(MergeIds), "merges"));
+  std::memcpy(ids.data(), r.take(ids.size() * sizeof(MergeIds), "merges").data(), ids.size() * sizeof(MergeIds));
+  const size_t count = data.tokens.size();
+  for (size_t rank = 0; rank < ids.size(); ++rank)
+    for (int32_t id : {ids[rank].left, ids[rank].right, ids[rank].merged})
+      if (id < 0 || static_cast<size_t>(id) >= count)
+        throw Error("tokenizer data: merge " + std::to_string(rank) + ": expected ids below " + std::to_string(count) +
+                    ", got " + std::to_string(id));
+  return ids;
 }
 
 TokenizerData TokenizerData::deserialize(std::string_view bytes) {
+  SerializedTokenizer read = SerializedTokenizer::read(bytes);
+  TokenizerData data = std::move(read.data);
+  data.merges.reserve(read.merges.size());
+  size_t total = 0; // a small file must not unfold into much memory by naming one long token often
+  for (const MergeIds &merge : read.merges) {
+    const std::string &left = data.tokens[merge.left], &right = data.tokens[merge.right];
+    total += left.size() + right.size();
+    if (total > kMaxMergeBytes)
+      throw Error("tokenizer data: expected at most " + std::to_string(kMaxMergeBytes) +
+                  " bytes of merge spellings, got more at merge " + std::to_string(data.merges.size()));
+    data.merges.emplace_back(left, right);
+  }
+  return data;
+}
+
+SerializedTokenizer SerializedTokenizer::read(std::string_view bytes) {
   Reader r(bytes);
   if (r.u32("a magic number") != kMagic)
     throw Error("tokenizer data: expected the magic number LTOK, got other bytes");
   if (uint32_t version = r.u32("a version"); version == 0 || version > kVersion)
     throw Error("tokenizer data: expected version 1 to " + std::to_string(kVersion) + ", got " +
                 std::to_string(version));
-  TokenizerData data;
-  if (uint32_t model = r.u32("a model kind"); model != static_cast<uint32_t>(Model::ByteLevelBPE))
+  SerializedTokenizer result;
+  TokenizerData &data = result.data;
+  if (uint32_t model = r.u32("a model kind"); model != static_cast<uint32_t>(TokenizerData::Model::ByteLevelBPE))
     throw Error("tokenizer data: expected model kind 1 (byte-level BPE), got " + std::to_string(model));
   uint32_t flags = r.u32("flags");
   data.nfc = flags & kNFC;
@@ -200,7 +194,7 @@ TokenizerData TokenizerData::deserialize(std::string_view bytes) {
   for (uint32_t i = 0; i < eosCount; ++i)
     data.eosIds.push_back(r.i32("eos ids"));
   data.tokens = r.table("tokens");
-  readMerges(data, r);
+  result.merges = readMerges(data, r);
   data.splitPatterns = r.table("split patterns");
   uint32_t addedCount = r.count(12, "added tokens");
   data.added.reserve(addedCount);
@@ -218,5 +212,5 @@ TokenizerData TokenizerData::deserialize(std::string_view bytes) {
   }
   if (r.left())
     throw Error("tokenizer data: expected the end, got " + std::to_string(r.left()) + " more bytes");
-  return data;
+  return result;
 }

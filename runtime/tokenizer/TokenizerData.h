@@ -45,7 +45,7 @@ struct TokenizerData {
   bool addBos = false, addEos = false;
   std::vector<int32_t> eosIds; // every id that ends a turn or the text
 
-  std::string serialize() const;
+  std::string serialize() const; // throws Error for a merge of what are no tokens
   static TokenizerData deserialize(std::string_view bytes); // throws Error
 };
 

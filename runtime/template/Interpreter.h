@@ -124,6 +124,9 @@ private:
   NameId loopName = 0, callerName = 0, varargsName = 0, kwargsName = 0;
 };
 
+/// For messages: the name in quotes, or "a value".
+std::string undefinedName(const Value &value);
+
 /// jinja2's format filter and Python's "%" on strings (%s %d %i %r %f %%).
 std::string formatPercent(Runtime &runtime, const std::string &format, const std::vector<Value> &values);
 

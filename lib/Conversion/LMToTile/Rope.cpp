@@ -96,6 +96,8 @@ struct LowerRopeTable : OpRewritePattern<lm::RopeTableOp> {
       Value angle = k.mul(p, k.load(k.vec({pairs}), k.buffer(0), {k.index(0), k.index(0)}));
       k.store(math::CosOp::create(k.b, k.loc, angle), k.buffer(2), {k.unit(), k.index(0)});
       k.store(math::SinOp::create(k.b, k.loc, angle), k.buffer(2), {k.unit(), k.index(pairs)});
+      if (int64_t rest = pad32(columns) - columns)
+        k.store(k.splat({rest}, 0.0), k.buffer(2), {k.unit(), k.index(columns)});
     });
     dispatch.replace(rewriter);
     return success();

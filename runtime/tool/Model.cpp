@@ -18,7 +18,7 @@ const Tokenizer &Model::tokenizer() {
     const auto start = std::chrono::steady_clock::now();
     const std::string_view bytes = package_.section("tokenizer");
     tokenizerBytes_ = bytes.size();
-    tokenizer_ = Tokenizer::create(TokenizerData::deserialize(bytes));
+    tokenizer_ = Tokenizer::load(bytes);
     tokenizerSeconds += secondsSince(start);
   }
   return *tokenizer_;

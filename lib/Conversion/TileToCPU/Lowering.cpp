@@ -52,6 +52,13 @@ Value Emitter::splatF32(VectorType type, float value) { return constant(DenseEle
 Value Emitter::toI64(Value index) {
   return index.getType().isIndex() ? Value(arith::IndexCastOp::create(b, loc, b.getI64Type(), index)) : index;
 }
+Value Emitter::stack(int64_t bytes) {
+  Operation *parent = b.getInsertionBlock()->getParentOp();
+  auto function = isa<LLVM::LLVMFuncOp>(parent) ? cast<LLVM::LLVMFuncOp>(parent) : parent->getParentOfType<LLVM::LLVMFuncOp>();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&function.getBody().front());
+  return LLVM::AllocaOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext()), b.getI8Type(), i64(bytes), 64);
+}
 Value Emitter::offset(Value pointer, int64_t bytes) {
   if (bytes == 0)
     return pointer;
@@ -166,13 +173,7 @@ LeftOperand cpu::leftOperand(Emitter &e, ConversionPatternRewriter &rewriter, co
     return left;
   }
   int64_t bytes = type.getElementTypeBitWidth() / 8;
-  auto function = e.b.getInsertionBlock()->getParentOp()->getParentOfType<LLVM::LLVMFuncOp>();
-  {
-    OpBuilder::InsertionGuard guard(e.b);
-    e.b.setInsertionPointToStart(&function.getBody().front());
-    left.pointer = LLVM::AllocaOp::create(e.b, e.loc, LLVM::LLVMPointerType::get(e.b.getContext()), e.b.getI8Type(),
-                                          e.i64(rows * columns * bytes), 64);
-  }
+  left.pointer = e.stack(rows * columns * bytes);
   int64_t position = 0;
   for (Value piece : pieces) {
     e.store(piece, left.pointer, position * bytes);

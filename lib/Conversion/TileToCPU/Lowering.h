@@ -55,6 +55,8 @@ struct Emitter {
   mlir::Value index(int64_t value) { return constant(b.getIndexAttr(value)); }
   mlir::Value toI64(mlir::Value index);
 
+  /// Stack memory of the enclosing function, 64-byte aligned, made once at its entry.
+  mlir::Value stack(int64_t bytes);
   /// pointer + bytes
   mlir::Value offset(mlir::Value pointer, int64_t bytes);
   mlir::Value offset(mlir::Value pointer, mlir::Value bytes);

@@ -102,6 +102,59 @@ struct Kernel {
     return format == tile::Format::Q8_0 ? dotsByteAVX2(g, rows) : dotsNibbleAVX2(g, rows);
   }
 
+  /// The same for several rows, as a loop over the words with the sums carried. Straight-line code would be
+  /// reordered row by row, which loads every weight register again for each row; a loop keeps the register tile:
+  /// 2 (AVX2) weight registers and a broadcast serve `rows` multiply-adds each. Unpacked codes go through `scratch`.
+  Values dotsInLoop(const Group &g, ArrayRef<std::pair<Value, int64_t>> rows, Value scratch) {
+    bool nibblesAVX2 = !wide && !e.machine.vnni;
+    Type sumType = nibblesAVX2 ? e.halves() : e.i32s();
+    Values zeros(rows.size() * pieces, e.splatInt(cast<VectorType>(sumType), 0));
+    Values sums = e.loop(g.codes.size(), 2, zeros, [&](Value index, ValueRange state) {
+      Values next(state);
+      Value i = e.toI64(index);
+      auto times = [&](Value x, int64_t y) -> Value { return arith::MulIOp::create(e.b, e.loc, x, e.i64(y)); };
+      Value codes = e.offset(scratch, times(i, pieces * registerBytes()));
+      Value words = times(i, 4);
+      for (int64_t step = 0; step < 2; ++step) {
+        Values w;
+        for (int64_t piece = 0; piece < pieces; ++piece)
+          w.push_back(e.load(wide ? e.halves() : e.bytes(), codes, (step * pieces + piece) * registerBytes()));
+        for (auto [r, row] : llvm::enumerate(rows)) {
+          Value x = activation({e.offset(row.first, words), row.second}, step);
+          for (int64_t piece = 0; piece < pieces; ++piece)
+            multiplyAdd(next[r * pieces + piece], w[piece], x);
+        }
+      }
+      return next;
+    });
+    if (nibblesAVX2)
+      for (Value &sum : sums)
+        sum = widen(sum);
+    return sums;
+  }
+
+  int64_t registerBytes() const { return lanes * 4; }
+
+  /// Stores a group's unpacked codes to scratch, register by register.
+  void spill(const Group &g, Value scratch) {
+    for (auto [i, codes] : llvm::enumerate(g.codes))
+      for (auto [piece, code] : llvm::enumerate(codes))
+        e.store(code, scratch, (i * pieces + piece) * registerBytes());
+  }
+
+  /// sum += codes . x, by the instruction of the machine and the width of x.
+  void multiplyAdd(Value &sum, Value codes, Value x) {
+    if (wide)
+      x = e.bitcast(e.halves(), x);
+    if (e.machine.vnni) {
+      sum = e.intrinsic(wide ? "llvm.x86.avx512.vpdpwssd.512" : "llvm.x86.avx512.vpdpbusd.512", e.i32s(), {sum, codes, x});
+      return;
+    }
+    Value product = wide ? e.intrinsic("llvm.x86.avx2.pmadd.wd", e.i32s(), {codes, x})
+                         : e.intrinsic("llvm.x86.avx2.pmadd.ub.sw", e.halves(), {codes, x});
+    sum = add(sum, product);
+  }
+
   Value activation(const std::pair<Value, int64_t> &row, int64_t chunk) {
     Value word = e.load(e.b.getI32Type(), row.first, row.second + chunk * 4);
     return e.bitcast(e.bytes(), e.broadcast(e.i32s(), word));
@@ -203,13 +256,18 @@ struct LowerScaledDot : OpConversionPattern<tile::ScaledDotOp> {
     // Scales are [rows, groups, 2]: row offsets of the load run over rows and groups.
     LeftOperand scales = leftOperand(e, rewriter, *getTypeConverter(), op.getScales(), adaptor.getScales());
     int64_t groups = type.getK() / 32;
+    // Bytes under int8 activations need a sign or an offset per product: they stay straight-line.
+    bool loops = rows >= machine.rowBlock && (kernel.wide || type.getFormat() != tile::Format::Q8_0);
+    Value scratch = loops ? e.stack(16 * pieces * kernel.registerBytes()) : Value();
     for (int64_t group = 0; group < groups; ++group) {
       Group g = kernel.unpack(adaptor.getB().front(), group);
+      if (loops)
+        kernel.spill(g, scratch);
       for (int64_t first = 0; first < rows; first += machine.rowBlock) {
         SmallVector<std::pair<Value, int64_t>> addresses;
         for (int64_t row = first; row < std::min(rows, first + machine.rowBlock); ++row)
           addresses.push_back({codes.pointer, codes.rowOffsets[row] + group * 32 * codeBytes});
-        Values dots = kernel.dots(g, addresses);
+        Values dots = loops ? kernel.dotsInLoop(g, addresses, scratch) : kernel.dots(g, addresses);
         for (size_t i = 0; i < dots.size(); ++i) {
           int64_t row = first + i / pieces, piece = i % pieces;
           int64_t at = scales.rowOffsets[row * groups + group];

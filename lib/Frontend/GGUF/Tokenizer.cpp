@@ -129,7 +129,8 @@ private:
   void readSpecialIds() {
     out.bosId = tokenId("tokenizer.ggml.bos_token_id");
     out.padId = tokenId("tokenizer.ggml.padding_token_id");
-    out.unkId = tokenId("tokenizer.ggml.unknown_token_id");
+    // tokenizer.ggml.unknown_token_id is not the BPE model's own unknown token (SmolLM2 has <|endoftext|> there): bytes
+    // that no token spells are dropped, as the reference does.
     auto add = [&](int32_t id) {
       if (id >= 0 && std::find(out.eosIds.begin(), out.eosIds.end(), id) == out.eosIds.end())
         out.eosIds.push_back(id);

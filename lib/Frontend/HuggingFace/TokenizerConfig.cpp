@@ -72,8 +72,7 @@ void huggingface::readTokenizerConfig(const JsonView &json, ModelFacts &facts) {
     tokenizer.bosId = id;
   if (int32_t id = specialId(json, "pad_token", tokenizer); id >= 0)
     tokenizer.padId = id;
-  if (int32_t id = specialId(json, "unk_token", tokenizer); id >= 0 && tokenizer.unkId < 0)
-    tokenizer.unkId = id;
+  // unk_token here is for padding and display; the BPE model's own is in tokenizer.json (model.unk_token).
   // Only a fallback: the ids of (generation_)config.json are what generation stops at.
   if (int32_t id = specialId(json, "eos_token", tokenizer); id >= 0 && tokenizer.eosIds.empty())
     tokenizer.eosIds.push_back(id);

@@ -38,6 +38,8 @@ public:
       readPostProcessor(*processor);
     if (auto unknown = model.find("unk_token"))
       out.unkId = idOf(unknown->string());
+    if (auto fuse = model.find("fuse_unk"))
+      out.fuseUnk = fuse->boolean();
     return std::move(out);
   }
 

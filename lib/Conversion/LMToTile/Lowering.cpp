@@ -9,16 +9,8 @@ using namespace mlir;
 using namespace llmc;
 
 std::string llmc::valueName(Operation *op) {
-  if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
-    return name.getName().str();
-  return op->getName().stripDialect().str();
-}
-
-int32_t llmc::layerOf(StringRef name) {
-  int32_t layer;
-  if (name.consume_front("blk.") && !name.consumeInteger(10, layer) && name.starts_with("."))
-    return layer;
-  return -1;
+  StringRef name = lm::nameOf(op->getLoc());
+  return name.empty() ? op->getName().stripDialect().str() : name.str();
 }
 
 rt::Rows llmc::rowsOf(Value activation) {
@@ -43,7 +35,7 @@ void Dispatch::replace(PatternRewriter &rewriter) {
   auto dispatch = rt::DispatchOp::create(
       rewriter, op->getLoc(), op->getResultTypes(), rewriter.getStringAttr(name), inputs, rewriter.getArrayAttr(weights),
       rewriter.getArrayAttr(fields), rt::RowsAttr::get(context(), rows), rewriter.getArrayAttr(variants),
-      rewriter.getI32IntegerAttr(layerOf(name)), /*reference_weights=*/UnitAttr());
+      rewriter.getI32IntegerAttr(lm::layerOf(name)), /*reference_weights=*/UnitAttr());
   rewriter.replaceOp(op, dispatch.getResults());
 }
 

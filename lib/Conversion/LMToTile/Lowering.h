@@ -35,9 +35,8 @@ struct Dispatch {
 
 /// Whether an activation has a row per token or per row of logits (its producer is lowered already).
 rt::Rows rowsOf(mlir::Value activation);
-/// Name of an lm value: its NameLoc; layer from "blk.N.", else -1.
+/// Name of an lm value: that of its location, else the op's.
 std::string valueName(mlir::Operation *op);
-int32_t layerOf(llvm::StringRef name);
 
 /// The weight op a symbol names; it has a layout at this stage.
 lm::WeightOp lookupWeight(mlir::Operation *user, mlir::FlatSymbolRefAttr symbol);

@@ -20,6 +20,7 @@
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 
+#include <cstdlib>
 #include <immintrin.h>
 #include <map>
 #include <stdexcept>
@@ -81,11 +82,13 @@ void Kernels::Impl::compile() {
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(context.get()));
   for (auto kernel : module->getOps<tile::KernelOp>())
     kernels->push_back(kernel->clone());
+  const char *isa = std::getenv("LLMC_TEST_ISA"); // avx512vnni where the machine has it
+  CPUTarget target = lookupCPUTarget(isa ? isa : "avx2");
   PassManager passes(context.get());
-  buildTileToLLVMPipeline(passes, "avx2");
+  buildTileToLLVMPipeline(passes, target.isa);
   check(passes.run(*kernels), "tile-to-llvm");
   llvm::SmallVector<char, 0> object;
-  check(generateCode(*kernels, lookupCPUTarget("avx2"), CodeForm::Object, object), "code generation");
+  check(generateCode(*kernels, target, CodeForm::Object, object), "code generation");
 
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();

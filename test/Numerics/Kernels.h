@@ -1,7 +1,8 @@
 //===- Kernels.h - compiled kernels of an lm module, in process -*- C++ -*-===//
 //
 // Source text -> lm-to-tile -> tile-to-llvm -> the compiler's own code generation -> JITLink. The process offers no
-// symbols, so that a kernel that needs one does not link. MLIR-free for its users.
+// symbols, so that a kernel that needs one does not link. $LLMC_TEST_ISA chooses the instruction set (avx2). MLIR-free for
+// its users.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_TEST_NUMERICS_KERNELS_H

@@ -107,10 +107,16 @@ struct Kernel {
   /// 2 (AVX2) weight registers and a broadcast serve `rows` multiply-adds each. Unpacked codes go through `scratch`.
   Values dotsInLoop(const Group &g, ArrayRef<std::pair<Value, int64_t>> rows, Value scratch) {
     bool nibblesAVX2 = !wide && !e.machine.vnni;
-    Type sumType = nibblesAVX2 ? e.halves() : e.i32s();
-    Values zeros(rows.size() * pieces, e.splatInt(cast<VectorType>(sumType), 0));
+    // Carried as 32-bit lanes: the type conversion would split a loop's vectors of 16-bit ones.
+    Values zeros(rows.size() * pieces, e.splatInt(e.i32s(), 0));
+    auto retype = [&](Values &values, Type type) {
+      for (Value &value : values)
+        value = e.bitcast(type, value);
+    };
     Values sums = e.loop(g.codes.size(), 2, zeros, [&](Value index, ValueRange state) {
       Values next(state);
+      if (nibblesAVX2)
+        retype(next, e.halves());
       Value i = e.toI64(index);
       auto times = [&](Value x, int64_t y) -> Value { return arith::MulIOp::create(e.b, e.loc, x, e.i64(y)); };
       Value codes = e.offset(scratch, times(i, pieces * registerBytes()));
@@ -125,11 +131,12 @@ struct Kernel {
             multiplyAdd(next[r * pieces + piece], w[piece], x);
         }
       }
+      retype(next, e.i32s());
       return next;
     });
     if (nibblesAVX2)
       for (Value &sum : sums)
-        sum = widen(sum);
+        sum = widen(e.bitcast(e.halves(), sum));
     return sums;
   }
 

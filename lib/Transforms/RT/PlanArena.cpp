@@ -109,6 +109,7 @@ private:
   DenseMap<Value, int64_t> kvLayer; // caches, updated in place, to their layer
   DenseMap<Value, rt::Field> fieldOf;
   DenseMap<Value, size_t> bufferOf;
+  uint64_t largestRow = 0; // bytes, of the activations with a row per token
   std::vector<ArenaBuffer> buffers;
 };
 
@@ -157,8 +158,11 @@ LogicalResult Planner::collectBuffers() {
       if (elementCode(type.getElementType()) < 0)
         return dispatch.emitOpError("expected results of f32, bf16, f16, i8, i16 or i32, got ") << type;
       uint64_t rows = roundUp(limits.rows(dispatch.getRows()), LLMC_ROW_PAD);
+      uint64_t rowBytes = rowElements(type) * (type.getElementTypeBitWidth() / 8);
       bufferOf[result] = buffers.size();
-      buffers.push_back({rows * rowElements(type) * (type.getElementTypeBitWidth() / 8), index, index});
+      buffers.push_back({rows * rowBytes, index, index});
+      if (dispatch.getRows() != rt::Rows::Logits)
+        largestRow = std::max(largestRow, rowBytes);
     }
     ++index;
   }
@@ -237,7 +241,8 @@ LogicalResult Planner::run() {
     return func.emitOpError("expected one block");
   if (failed(readArguments()) || failed(collectBuffers()))
     return failure();
-  return emit(planArena(buffers));
+  // A query tile starts at any token and reads whole tiles: up to LLMC_ROW_PAD rows past the last buffer.
+  return emit(planArena(buffers) + roundUp(LLMC_ROW_PAD * largestRow, 64));
 }
 
 struct RTPlanArenaPass : llmc::impl::RTPlanArenaPassBase<RTPlanArenaPass> {

@@ -6,11 +6,12 @@
 //   blk.0.kv        f32                    8192, alive 2-3
 //   blk.0.attn      f32                    8192, alive 3-4
 //   output          f32 16 x 128 x 4     = 8192, alive 4
+//   16 more rows of 64 columns behind them = 4096: a query tile reads past the last token
 
 // CHECK: module attributes
 // CHECK-SAME: rt.kv_group = {block_bytes = 1280 : i64, element = 1 : i64, head_bytes = 1280 : i64, heads = 1 : i64, k_dim = 20 : i64, layer_bytes = 1280 : i64, layers = 1 : i64, v_dim = 20 : i64, window = 0 : i64}
 // CHECK-SAME: rt.limits = {max_logits = 3 : i64, max_seqs = 2 : i64, max_tokens = 20 : i64}
-// CHECK: rt.program @step attributes {arena_bytes = 16384 : i64, hidden_offset = 8192 : i64, logits_offset = 0 : i64}
+// CHECK: rt.program @step attributes {arena_bytes = 20480 : i64, hidden_offset = 8192 : i64, logits_offset = 0 : i64}
 // CHECK-NEXT: rt.launch "token_embd" {args = [#rt.arg<kind = step>, #rt.arg<kind = weight, weight = @token_embd>, #rt.arg<kind = arena>]
 // CHECK-SAME: values = [#rt.value<name = "token_embd", offset = 0, element = 0, cols = 40, stride = 64>]
 // Codes and scales are one value; arguments in the order inputs, weights, fields, results.

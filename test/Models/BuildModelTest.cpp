@@ -221,7 +221,7 @@ TEST_F(BuildModel, PipelinesFuseAndDecide) {
       << diagnostics;
   EXPECT_EQ(count<lm::QuantizeOp>(),
             2); // only what gated_linear writes; norms and attention write codes themselves
-  EXPECT_EQ(named<lm::AttentionOp>("blk.0.attn").getFormat(), lm::Format::Q8);
+  EXPECT_EQ(named<lm::AttentionOp>("blk.0.attn").getFormat(), lm::Format::Q16);
   EXPECT_EQ(weight("blk.0.ffn_gate_up").getLayout(), lm::Layout::N16Q4_1);
   EXPECT_EQ(weight("token_embd").getOffset(), 0u);
 }

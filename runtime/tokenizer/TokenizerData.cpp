@@ -143,7 +143,8 @@ std::string TokenizerData::serialize() const {
 
 static std::vector<MergeIds> readMerges(const TokenizerData &data, Reader &r) {
   std::vector<MergeIds> ids(r.count(sizeof(MergeIds), "merges"));
-  std::memcpy(ids.data(), r.take(ids.size() * sizeof(MergeIds), "merges").data(), ids.size() * sizeof(MergeIds));
+  if (!ids.empty()) // memcpy takes no null, not even for nothing
+    std::memcpy(ids.data(), r.take(ids.size() * sizeof(MergeIds), "merges").data(), ids.size() * sizeof(MergeIds));
   const size_t count = data.tokens.size();
   for (size_t rank = 0; rank < ids.size(); ++rank)
     for (int32_t id : {ids[rank].left, ids[rank].right, ids[rank].merged})

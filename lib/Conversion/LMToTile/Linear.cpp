@@ -24,7 +24,6 @@ struct Product {
   lm::Arith arith;
   tile::Format format;  // of the weight
   int64_t k, n;         // padded k; result columns (padded)
-  unsigned inputs;      // 1, or 2 (codes and scales)
   unsigned weightBuffer;
 };
 
@@ -90,8 +89,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     lm::WeightOp weight = lookupWeight(op, op.getWeightAttr());
     int64_t n = columnsOf(op.getResult()), kLogical = weight.getShape()[1];
     Dispatch dispatch(op, rowsOf(op.getInputs().front()));
-    Product p{*op.getArith(), formatOf(*weight.getLayout()), pad32(kLogical), pad32(n),
-              static_cast<unsigned>(op.getInputs().size()), 0};
+    Product p{*op.getArith(), formatOf(*weight.getLayout()), pad32(kLogical), pad32(n), 0};
     bool residual = !!op.getResidual(), bias = !!op.getBias();
     MLIRContext *context = op.getContext();
     llvm::append_range(dispatch.inputs, op.getInputs());
@@ -141,8 +139,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     lm::WeightOp weight = lookupWeight(op, op.getWeightAttr());
     int64_t n = columnsOf(op.getResult()), kLogical = weight.getShape()[1];
     Dispatch dispatch(op, rowsOf(op.getInputs().front()));
-    Product p{*op.getArith(), formatOf(*weight.getLayout()), pad32(kLogical), n,
-              static_cast<unsigned>(op.getInputs().size()), 0};
+    Product p{*op.getArith(), formatOf(*weight.getLayout()), pad32(kLogical), n, 0};
     MLIRContext *context = op.getContext();
     llvm::append_range(dispatch.inputs, op.getInputs());
     SmallVector<Type> buffers = formatTypes(context, kLogical, lm::inputFormat(p.arith));
@@ -164,25 +161,13 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
           Value up = accumulate(k, p, k.addIndex(gatePanel, 1), row, tokens, schedule.prefetch);
           Value column = k.mulIndex(pair, 16);
           k.store(silu(k, gate, up), k.buffer(out), {row, column}, k.rows());
-          if (ragged) // the padding's writer is the unit of panel 0
-            zeroPadding(k, pair, row, tokens, n, out);
+          if (ragged) // every unit writes the same zeros: no condition, no race in values
+            k.store(k.splat({tokens, 16}, 0.0), k.buffer(out), {row, k.index(n)}, k.rows());
         });
       });
     }
     dispatch.replace(rewriter);
     return success();
-  }
-
-  /// gate / (1 + exp(-gate)) * up
-  static Value silu(KernelBuilder &k, Value gate, Value up) {
-    ArrayRef<int64_t> shape = cast<VectorType>(gate.getType()).getShape();
-    Value e = math::ExpOp::create(k.b, k.loc, arith::NegFOp::create(k.b, k.loc, gate));
-    return k.mul(k.div(gate, k.add(k.splat(shape, 1.0), e)), up);
-  }
-
-  static void zeroPadding(KernelBuilder &k, Value pair, Value row, int64_t tokens, int64_t n, unsigned out) {
-    // Every unit may write the same zeros: no condition, no race in values.
-    k.store(k.splat({tokens, 16}, 0.0), k.buffer(out), {row, k.index(n)}, k.rows());
   }
 };
 

@@ -115,6 +115,12 @@ Quantized llmc::quantize(KernelBuilder &k, Value y, lm::Format format) {
   return {codes, scale, scaledSum};
 }
 
+Value llmc::silu(KernelBuilder &k, Value gate, Value up) {
+  ArrayRef<int64_t> shape = cast<VectorType>(gate.getType()).getShape();
+  Value e = math::ExpOp::create(k.b, k.loc, arith::NegFOp::create(k.b, k.loc, gate));
+  return k.mul(k.div(gate, k.add(k.splat(shape, 1.0), e)), up);
+}
+
 void llmc::writeGroup(KernelBuilder &k, Value y, lm::Format format, unsigned first, Value row, Value group) {
   Value column = k.mulIndex(group, 32);
   switch (format) {

@@ -167,9 +167,6 @@ void llmc::populateRowPatterns(RewritePatternSet &patterns) {
                                          [](KernelBuilder &, ArrayRef<Value> x) { return x[0]; });
   patterns.add<LowerGroups<lm::AddOp>>(context, "add",
                                        [](KernelBuilder &k, ArrayRef<Value> x) { return k.add(x[0], x[1]); });
-  patterns.add<LowerGroups<lm::GatedActivationOp>>(
-      context, "gated_activation_silu", [](KernelBuilder &k, ArrayRef<Value> x) {
-        Value e = math::ExpOp::create(k.b, k.loc, arith::NegFOp::create(k.b, k.loc, x[0]));
-        return k.mul(k.div(x[0], k.add(k.splat({32}, 1.0), e)), x[1]);
-      });
+  patterns.add<LowerGroups<lm::GatedActivationOp>>(context, "gated_activation_silu",
+                                                   [](KernelBuilder &k, ArrayRef<Value> x) { return silu(k, x[0], x[1]); });
 }

@@ -57,6 +57,8 @@ Format llmc::lm::inputFormat(Arith arith) {
     return Format::BF16;
   case Arith::Q8_G32:
     return Format::Q8;
+  case Arith::BF16:
+    return Format::BF16;
   case Arith::Q16_G32:
     return Format::Q16;
   }

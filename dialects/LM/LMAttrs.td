@@ -27,7 +27,10 @@ def LM_Arith : LM_I32Enum<"Arith", "numerics contract of a matrix product", [
   // (q8_0: dot over the signed codes; q4_0: dot over q, then m_w = -8 * d_w).
   I32EnumAttrCase<"Q8_G32", 2, "q8_g32">,
   // The same with int16 activations: rounding them costs 2^-16 of a group's largest value instead of 2^-8.
-  I32EnumAttrCase<"Q16_G32", 3, "q16_g32">]>;
+  I32EnumAttrCase<"Q16_G32", 3, "q16_g32">,
+  // Operands in bf16 (a quantised weight is dequantised in f32, then rounded); f32 sums in the order of the target's
+  // matrix unit: equal from run to run on one target, not across targets (D1, GPU).
+  I32EnumAttrCase<"BF16", 4, "bf16">]>;
 def LM_ArithAttr : EnumAttr<LM_Dialect, LM_Arith, "arith"> {
   let assemblyFormat = "`<` $value `>`";
 }
@@ -37,7 +40,7 @@ def LM_Layout : LM_I32Enum<"Layout", "packed form of a weight", [
   I32EnumAttrCase<"RowsF32", 0, "rows_f32">, I32EnumAttrCase<"N16F32", 1, "n16_f32">,
   I32EnumAttrCase<"N16F16", 2, "n16_f16">, I32EnumAttrCase<"N16BF16", 3, "n16_bf16">,
   I32EnumAttrCase<"N16Q4_0", 4, "n16_q4_0">, I32EnumAttrCase<"N16Q4_1", 5, "n16_q4_1">,
-  I32EnumAttrCase<"N16Q8_0", 6, "n16_q8_0">]>;
+  I32EnumAttrCase<"N16Q8_0", 6, "n16_q8_0">, I32EnumAttrCase<"RowsBF16", 7, "rows_bf16">]>;
 def LM_LayoutAttr : EnumAttr<LM_Dialect, LM_Layout, "layout"> {
   let assemblyFormat = "`<` $value `>`";
 }

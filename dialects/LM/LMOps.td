@@ -242,4 +242,16 @@ def LM_RopeAppendOp : LM_Op<"rope_append"> {
   let hasVerifier = 1;
 }
 
+def LM_ArgmaxOp : LM_Op<"argmax", [Pure]> {
+  let summary = "id of the largest logit of each row, the lowest on ties (greedy sampling)";
+  let description = [{
+    A row without any number greater than -inf gives id 0.
+
+    Example: `%i = lm.argmax %logits : tensor<?x49152xf32> -> tensor<?xi32>`
+  }];
+  let arguments = (ins LM_F32Rows:$input);
+  let results = (outs LM_Ids:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
 #endif // LLMC_LM_OPS

@@ -34,7 +34,7 @@ def RT_Field : RT_I32Enum<"Field", "a field of the step (enum llmc_step_field)",
   I32EnumAttrCase<"TokenIds", 0, "token_ids">, I32EnumAttrCase<"Positions", 1, "positions">,
   I32EnumAttrCase<"LogitsRows", 2, "logits_rows">, I32EnumAttrCase<"Slots", 3, "slots">,
   I32EnumAttrCase<"BlockTable", 4, "block_table">, I32EnumAttrCase<"QueryTiles", 5, "query_tiles">,
-  I32EnumAttrCase<"Embeddings", 6, "embeddings">]>;
+  I32EnumAttrCase<"Embeddings", 6, "embeddings">, I32EnumAttrCase<"NumBlocks", 7, "num_blocks">]>;
 def RT_FieldAttr : EnumAttr<RT_Dialect, RT_Field, "field"> { let assemblyFormat = "`<` $value `>`"; }
 def RT_FieldArrayAttr : TypedArrayAttrBase<RT_FieldAttr, "step fields"> {
   let constBuilderCall = "$_builder.getArrayAttr($0)";
@@ -103,7 +103,8 @@ def RT_DispatchOp : Op<RT_Dialect, "dispatch", []> {
 
 def RT_ProgramOp : Op<RT_Dialect, "program", [Symbol, SingleBlock, NoTerminator, IsolatedFromAbove]> {
   let summary = "a launch list with a planned arena";
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$arena_bytes, I64Attr:$logits_offset, I64Attr:$hidden_offset);
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$arena_bytes, I64Attr:$logits_offset, I64Attr:$hidden_offset,
+                       DefaultValuedAttr<I64Attr, "-1">:$ids_offset);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

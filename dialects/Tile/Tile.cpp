@@ -43,6 +43,8 @@ int64_t llmc::tile::recordK(Format format) {
   switch (format) {
   case Format::F32:
   case Format::F16:
+  case Format::BF16NK:
+  case Format::BF16KN:
     return 1;
   case Format::BF16Pairs:
     return 2;
@@ -61,6 +63,8 @@ int64_t llmc::tile::recordBytes(Format format) {
   case Format::BF16Pairs:
     return 64;
   case Format::F16:
+  case Format::BF16NK:
+  case Format::BF16KN:
     return 32;
   case Format::Q4_1:
     return 320;
@@ -81,9 +85,8 @@ LogicalResult PackedType::verify(function_ref<InFlightDiagnostic()> emitError, i
     return emitError() << "expected positive k and a multiple of 16 columns, got " << k << " x " << n;
   if (format == Format::BF16Pairs && k % 2)
     return emitError() << "expected an even k for bf16_pairs, got " << k;
-  if (isQuantized(format) && (n != 16 || k % 32 || k > recordK(format)))
-    return emitError() << "expected whole groups of one record of " << recordK(format) << " x 16 for "
-                       << stringifyFormat(format) << ", got " << k << " x " << n;
+  if (isQuantized(format) && k % 32)
+    return emitError() << "expected whole groups of 32 k for " << stringifyFormat(format) << ", got " << k << " x " << n;
   return success();
 }
 
@@ -170,12 +173,23 @@ LogicalResult LoadPackedOp::verify() {
   return success();
 }
 
+LogicalResult GatherPackedOp::verify() {
+  auto memref = cast<MemRefType>(getMemref().getType());
+  auto packed = cast<PackedType>(getResult().getType());
+  if (static_cast<int64_t>(getIndices().size()) + 1 != memref.getRank() || memref.getRank() < 3)
+    return emitOpError("expected ") << memref.getRank() - 1 << " indices behind the pages, got " << getIndices().size();
+  int64_t pages = getPages().getType().getDimSize(0);
+  if (packed.getFormat() == Format::BF16NK ? packed.getN() % pages : packed.getFormat() != Format::BF16KN || packed.getK() % pages)
+    return emitOpError("expected bf16_nk or bf16_kn whose tokens are a multiple of ") << pages << " pages, got " << packed;
+  return success();
+}
+
 LogicalResult StoreSliceOp::verify() {
   auto packed = dyn_cast<PackedType>(getPacked());
   if (!packed)
     return emitOpError("expected a packed operand type, got ") << getPacked();
-  if (packed.getFormat() != Format::F32 && packed.getFormat() != Format::BF16Pairs)
-    return emitOpError("expected format f32 or bf16_pairs, got ") << stringifyFormat(packed.getFormat());
+  if (isQuantized(packed.getFormat()) || packed.getFormat() == Format::F16)
+    return emitOpError("expected format f32 or a form of bf16, got ") << stringifyFormat(packed.getFormat());
   int64_t size = getAxis() == Axis::K ? packed.getK() : packed.getN();
   auto vector = cast<VectorType>(getValue().getType());
   int64_t first = getFirst();
@@ -212,6 +226,8 @@ LogicalResult DotOp::verify() {
   auto b = cast<PackedType>(getB().getType());
   if (getArith() == DotArith::BF16_EO32 && (!a.getElementType().isBF16() || b.getFormat() != Format::BF16Pairs || b.getK() % 32))
     return emitOpError("expected bf16 operands in pairs and k a multiple of 32 for bf16_eo32, got ") << a << " and " << b;
+  if (getArith() == DotArith::BF16 && (!a.getElementType().isBF16() || b.getK() % 16))
+    return emitOpError("expected a bf16 left operand and k a multiple of 16 for bf16, got ") << a << " and " << b;
   if (getArith() == DotArith::F32 && !a.getElementType().isF32())
     return emitOpError("expected an f32 left operand for arithmetic f32, got ") << a;
   return verifyProduct(*this, a, b, cast<VectorType>(getAcc().getType()));

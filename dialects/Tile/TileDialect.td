@@ -26,17 +26,20 @@ class Tile_I32Enum<string name, string summary, list<I32EnumAttrCase> cases> : I
   let genSpecializedAttr = 0;
 }
 
-/// Memory form of a right operand B[k, n] (docs/packing.md). 16-bit and 32-bit forms are dense; q* are one
-/// record of a panel of n = 16 with its scales.
+/// Memory form of a right operand B[k, n] (docs/packing.md). 16-bit and 32-bit forms are dense; q* are
+/// records of panels of n = 16 with their scales.
 def Tile_Format : Tile_I32Enum<"Format", "memory form of a packed right operand", [
   I32EnumAttrCase<"F32", 0, "f32">,              // [k][n]
   I32EnumAttrCase<"F16", 1, "f16">,              // [k][n]
   I32EnumAttrCase<"BF16Pairs", 2, "bf16_pairs">, // [k / 2][n][2]
-  I32EnumAttrCase<"Q4_0", 3, "q4_0">, I32EnumAttrCase<"Q4_1", 4, "q4_1">, I32EnumAttrCase<"Q8_0", 5, "q8_0">]>;
+  I32EnumAttrCase<"Q4_0", 3, "q4_0">, I32EnumAttrCase<"Q4_1", 4, "q4_1">, I32EnumAttrCase<"Q8_0", 5, "q8_0">,
+  I32EnumAttrCase<"BF16NK", 6, "bf16_nk">,      // [n][k]
+  I32EnumAttrCase<"BF16KN", 7, "bf16_kn">]>;    // [k][n]
 
 def Tile_Arith : Tile_I32Enum<"DotArith", "rounding and order of a dot product", [
   I32EnumAttrCase<"F32", 0, "f32">,             // one f32 FMA chain per result over ascending k
-  I32EnumAttrCase<"BF16_EO32", 1, "bf16_eo32">  // per 32 k: even-k and odd-k FMA chains from 0, then c + (even + odd)
+  I32EnumAttrCase<"BF16_EO32", 1, "bf16_eo32">, // per 32 k: even-k and odd-k FMA chains from 0, then c + (even + odd)
+  I32EnumAttrCase<"BF16", 2, "bf16">            // operands rounded to bf16, f32 sums in the order of the target's matrix unit
 ]>;
 def Tile_ArithAttr : EnumAttr<Tile_Dialect, Tile_Arith, "arith"> {
   let assemblyFormat = "`<` $value `>`";

@@ -95,8 +95,10 @@ def Tile_StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[Me
 def Tile_LoadPackedOp : Tile_Op<"load_packed", [Pure]> {
   let summary = "names a packed right operand in memory";
   let description = [{
-    The operand starts at the indexed element; its bytes are contiguous and are not written while the kernel runs
-    (or only before, in program order, by the same unit). `prefetch` > 0 asks for the bytes that far ahead.
+    The operand starts at the indexed element; its bytes are not written while the kernel runs (or only before, in
+    program order, by the same unit). Panels of 16 columns follow each other along the memref's first dimension; in a
+    panel, q* and bf16_pairs have records along the last but one dimension, bf16_nk has [16 columns, k] in its last two.
+    `prefetch` > 0 asks for the bytes that far ahead.
 
     Example: `%w = tile.load_packed %m[%panel, %record, %c0] : memref<36x18x320xi8> -> !tile.packed<32 x 16, q4_1>`
   }];
@@ -106,11 +108,26 @@ def Tile_LoadPackedOp : Tile_Op<"load_packed", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_GatherPackedOp : Tile_Op<"gather_packed", [Pure]> {
+  let summary = "names a packed right operand whose tokens lie in several pages of memory";
+  let description = [{
+    The memref's first dimension is the page. With bf16_nk, columns n of B are tokens: n lies in page pages[n / p] at row
+    n % p of the memref's last two dimensions [tokens of a page, k], with p = n / number of pages; with bf16_kn the same
+    for rows k of B and [tokens of a page, n]. The other indices are those of the remaining dimensions.
+
+    Example: `%k = tile.gather_packed %keys[%pages : %head, %c0, %c0] : memref<?x3x16x64xbf16>, vector<4xi32> -> !tile.packed<64 x 64, bf16_nk>`
+  }];
+  let arguments = (ins AnyMemRef:$memref, VectorOfRankAndType<[1], [I32]>:$pages, Variadic<Index>:$indices);
+  let results = (outs Tile_Packed:$result);
+  let assemblyFormat = "$memref `[` $pages `:` $indices `]` attr-dict `:` type($memref) `,` type($pages) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_StoreSliceOp : Tile_Op<"store_slice", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes one row or column of a packed operand in memory";
   let description = [{
     With axis k the vector holds k = first, first + 1, ... of column `at`; with axis n, n = first, ... of row `at`.
-    Elements are rounded to the format (f32 and bf16_pairs only).
+    Elements are rounded to the format (f32 and the bf16 ones only).
 
     Example: `tile.store_slice %k, %m[%b, %h, %c0] axis k at %t : vector<64xf32>, memref<...>, !tile.packed<64 x 16, bf16_pairs>`
   }];
@@ -140,7 +157,7 @@ def Tile_UnpackRowOp : Tile_Op<"unpack_row", [Pure]> {
 def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
   let summary = "acc[m, n] + sum_k a[m, k] B[k, n]";
   let description = [{
-    Rounding and order as `arith` says; B is widened exactly.
+    Rounding and order as `arith` says; B is widened exactly (with arith bf16: dequantised in f32, then rounded to bf16).
 
     Example: `%s = tile.dot %q, %k, %zero {arith = #tile.arith<f32>} : vector<4x64xf32>, !tile.packed<64 x 16, bf16_pairs>, vector<4x16xf32>`
   }];
@@ -184,7 +201,8 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "reduces the last dimension";
   let description = [{
     vector<RxC> -> vector<R>, vector<C> -> element. The order of an f32 sum is fixed: elements i and i + C/2 are combined while C > 8,
-    then neighbours ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)); it does not depend on R.
+    then neighbours ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)); it does not depend on R. Rows that come out of a dot with
+    arith bf16 are summed in an order fixed by the target.
 
     Constraint: C is 8 times a power of two.
 
@@ -205,6 +223,21 @@ def Tile_ExpandOp : Tile_Op<"expand", [Pure]> {
   let results = (outs VectorOfRankAndType<[2], [F32, I32]>:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Debugging
+//===----------------------------------------------------------------------===//
+
+def Tile_CheckOp : Tile_Op<"check", [MemoryEffects<[MemWrite]>]> {
+  let summary = "stops the program where an id is out of bounds";
+  let description = [{
+    Traps unless 0 <= value < limit (of every element), both i32. `what` names the value for whoever reads the code.
+
+    Example: `tile.check %page below %blocks, "block id" : i32`
+  }];
+  let arguments = (ins AnyTypeOf<[I32, VectorOfRankAndType<[1], [I32]>]>:$value, I32:$limit, StrAttr:$what);
+  let assemblyFormat = "$value `below` $limit `,` $what attr-dict `:` type($value)";
 }
 
 #endif // LLMC_TILE_OPS

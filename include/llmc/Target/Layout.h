@@ -21,7 +21,7 @@ constexpr uint64_t padded(uint64_t count) { return roundUp(count, LLMC_PAD); }
 /// Output rows of one panel of an n16 layout.
 constexpr uint64_t kPanelRows = 16;
 
-/// Columns (k) that one record of a panel covers; 1 for ROWS_F32.
+/// Columns (k) that one record of a panel covers; 1 for rows.
 constexpr uint64_t recordK(llmc_layout layout) {
   switch (layout) {
   case LLMC_LAYOUT_N16_BF16: return 2;
@@ -32,7 +32,7 @@ constexpr uint64_t recordK(llmc_layout layout) {
   }
 }
 
-/// Bytes of one record of a panel; of one element for ROWS_F32.
+/// Bytes of one record of a panel; of one element for rows.
 constexpr uint64_t recordBytes(llmc_layout layout) {
   switch (layout) {
   case LLMC_LAYOUT_ROWS_F32: return 4;
@@ -42,11 +42,14 @@ constexpr uint64_t recordBytes(llmc_layout layout) {
   case LLMC_LAYOUT_N16_Q4_0: return 576;
   case LLMC_LAYOUT_N16_Q4_1: return 320;
   case LLMC_LAYOUT_N16_Q8_0: return 1088;
+  case LLMC_LAYOUT_ROWS_BF16: return 2;
   }
   return 0;
 }
 
-/// Rows that are stored: panels are padded, ROWS_F32 has exactly its rows.
+constexpr bool isRows(llmc_layout layout) { return layout == LLMC_LAYOUT_ROWS_F32 || layout == LLMC_LAYOUT_ROWS_BF16; }
+
+/// Rows that are stored: panels and ROWS_BF16 are padded, ROWS_F32 has exactly its rows.
 constexpr uint64_t storedRows(llmc_layout layout, uint64_t rows) {
   return layout == LLMC_LAYOUT_ROWS_F32 ? rows : padded(rows);
 }
@@ -57,7 +60,7 @@ constexpr uint64_t recordsPerPanel(llmc_layout layout, uint64_t cols) {
   return roundUp(padded(cols), recordK(layout)) / recordK(layout);
 }
 
-/// Bytes of one panel of 16 rows, or of one row for ROWS_F32.
+/// Bytes of one panel of 16 rows, or of one row.
 constexpr uint64_t panelBytes(llmc_layout layout, uint64_t cols) {
   return recordsPerPanel(layout, cols) * recordBytes(layout);
 }
@@ -65,7 +68,7 @@ constexpr uint64_t panelBytes(llmc_layout layout, uint64_t cols) {
 /// Bytes of a packed weight of logical shape [rows, cols]; a multiple of 64. A 1-d weight (norm, bias)
 /// of n values is [1, n].
 constexpr uint64_t packedBytes(llmc_layout layout, uint64_t rows, uint64_t cols) {
-  uint64_t panels = storedRows(layout, rows) / (layout == LLMC_LAYOUT_ROWS_F32 ? 1 : kPanelRows);
+  uint64_t panels = storedRows(layout, rows) / (isRows(layout) ? 1 : kPanelRows);
   return panels * panelBytes(layout, cols);
 }
 

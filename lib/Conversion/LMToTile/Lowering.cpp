@@ -52,6 +52,8 @@ tile::Format llmc::formatOf(lm::Layout layout) {
     return tile::Format::F16;
   case lm::Layout::N16BF16:
     return tile::Format::BF16Pairs;
+  case lm::Layout::RowsBF16:
+    return tile::Format::BF16NK;
   case lm::Layout::N16Q4_0:
     return tile::Format::Q4_0;
   case lm::Layout::N16Q4_1:
@@ -70,6 +72,8 @@ MemRefType llmc::weightType(lm::WeightOp weight) {
     int64_t rows = shape.size() == 1 ? 1 : shape[0];
     return MemRefType::get({rows, pad32(shape.back())}, Float32Type::get(context));
   }
+  if (layout == lm::Layout::RowsBF16)
+    return MemRefType::get({pad32(shape[0]) / 16, 16, pad32(shape[1])}, BFloat16Type::get(context));
   tile::Format format = formatOf(layout);
   int64_t k = tile::recordK(format);
   return MemRefType::get({pad32(shape[0]) / 16, (pad32(shape[1]) + k - 1) / k, tile::recordBytes(format)},

@@ -82,12 +82,13 @@ inline constexpr Field fields[] = {LLMC_FIELD(I32, element), LLMC_FIELD(I32, lay
 static_assert(fits(fields, sizeof(Struct)));
 } // namespace kv_group
 
-// The two programs are written flat: each is five fields of the module.
+// The two programs are written flat: each is six fields of the module.
 namespace module {
 using Struct = llmc_module_v1;
 #define LLMC_PROGRAM(name)                                                                                             \
   LLMC_FIELD(I32, name.num_launches), LLMC_FIELD(I32, name.reserved), LLMC_FIELD(Pointer, name.launches),              \
-      LLMC_FIELD(I64, name.arena_bytes), LLMC_FIELD(I64, name.logits_offset), LLMC_FIELD(I64, name.hidden_offset)
+      LLMC_FIELD(I64, name.arena_bytes), LLMC_FIELD(I64, name.logits_offset), LLMC_FIELD(I64, name.hidden_offset), \
+      LLMC_FIELD(I64, name.ids_offset)
 inline constexpr Field fields[] = {
     LLMC_FIELD(I32, struct_size),   LLMC_FIELD(I32, version),     LLMC_FIELD(Pointer, target),
     LLMC_FIELD(Pointer, isa),       LLMC_FIELD(I32, max_tokens),  LLMC_FIELD(I32, max_seqs),

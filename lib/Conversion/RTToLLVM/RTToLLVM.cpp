@@ -120,7 +120,7 @@ FailureOr<Record> Writer::program(StringRef name, bool required) {
   if (!program && required)
     return module.emitError("expected an rt.program @") << name;
   if (!program)
-    return Record{uint64_t(0), uint64_t(0), LLVM::GlobalOp(), uint64_t(0), uint64_t(0), UINT64_MAX};
+    return Record{uint64_t(0), uint64_t(0), LLVM::GlobalOp(), uint64_t(0), uint64_t(0), UINT64_MAX, UINT64_MAX};
   SmallVector<Record> launches;
   for (auto op : program.getBody().front().getOps<rt::LaunchOp>()) {
     FailureOr<Record> record = launch(op, name, launches.size());
@@ -129,7 +129,7 @@ FailureOr<Record> Writer::program(StringRef name, bool required) {
     launches.push_back(*record);
   }
   return Record{launches.size(), uint64_t(0), tables.array((name + ".launches").str(), abi::launch::fields, launches),
-                program.getArenaBytes(), program.getLogitsOffset(), program.getHiddenOffset()};
+                program.getArenaBytes(), program.getLogitsOffset(), program.getHiddenOffset(), program.getIdsOffset()};
 }
 
 LogicalResult Writer::run(StringRef isa) {

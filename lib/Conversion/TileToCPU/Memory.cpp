@@ -98,8 +98,12 @@ struct LowerLoadPacked : OpConversionPattern<tile::LoadPackedOp> {
   LogicalResult matchAndRewrite(tile::LoadPackedOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     Emitter e(rewriter, op.getLoc(), machineOf(getTypeConverter()));
     Address address = addressOf(e, adaptor.getMemref(), cast<MemRefType>(op.getMemref().getType()), op.getIndices());
+    auto type = cast<tile::PackedType>(op.getType());
+    if (tile::isQuantized(type.getFormat()) && (type.getN() != 16 || type.getK() > tile::recordK(type.getFormat())))
+      return op.emitOpError("expected one record of one panel of 16 columns on a CPU, got ") << type;
+    if (type.getFormat() == tile::Format::BF16NK || type.getFormat() == tile::Format::BF16KN)
+      return op.emitOpError("expected a form that CPUs read, got ") << type;
     if (int64_t ahead = op.getPrefetch()) {
-      auto type = cast<tile::PackedType>(op.getType());
       int64_t records = std::max<int64_t>(1, type.getK() / tile::recordK(type.getFormat()));
       int64_t bytes = records * tile::recordBytes(type.getFormat()) * (type.getN() / 16);
       for (int64_t line = 0; line < bytes; line += 64)
@@ -180,6 +184,9 @@ struct LowerUnpackRow : OpConversionPattern<tile::UnpackRowOp> {
     case tile::Format::Q8_0:
       pieces = dequantize(e, packed.getFormat(), source, column, first / 32);
       break;
+    case tile::Format::BF16NK:
+    case tile::Format::BF16KN:
+      return rewriter.notifyMatchFailure(op, "a form for GPUs");
     }
     // Both make groups of 8 lanes.
     if (e.machine.lanes == 16)

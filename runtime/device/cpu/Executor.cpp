@@ -134,7 +134,7 @@ void Executor::work(uint32_t index, int64_t threads) {
     const int64_t count = std::max<int64_t>(1, (plan.units - begin) / (2 * threads));
     if (!next.compare_exchange_weak(begin, begin + count, std::memory_order_relaxed))
       continue;
-    plan.variant->kernel(args, plan.rows, begin, begin + count);
+    reinterpret_cast<llmc_kernel_fn>(const_cast<void *>(plan.variant->kernel))(args, plan.rows, begin, begin + count);
     begin = next.load(std::memory_order_relaxed);
   }
 }

@@ -123,7 +123,8 @@ enum llmc_step_field {
   LLMC_FIELD_SLOTS = 3,       /* int32 [num_tokens] (KV group 0) */
   LLMC_FIELD_BLOCK_TABLE = 4, /* int32 [num_seqs, block_table_stride] (KV group 0) */
   LLMC_FIELD_QUERY_TILES = 5, /* llmc_query_tile [number of query tiles] for this launch's row_block */
-  LLMC_FIELD_EMBEDDINGS = 6   /* f32 [num_tokens, padded hidden] or null */
+  LLMC_FIELD_EMBEDDINGS = 6,  /* f32 [num_tokens, padded hidden] or null */
+  LLMC_FIELD_NUM_BLOCKS = 7   /* int32 [1] blocks of the KV pool (bounds checks) */
 };
 
 /* What the dynamic row count of a launch is. */
@@ -152,6 +153,35 @@ typedef struct llmc_arg_v1 {
  * args: one pointer per launch argument, in order. Units are independent of each other. */
 typedef void (*llmc_kernel_fn)(void *const *args, int64_t rows, int64_t begin, int64_t end);
 
+enum llmc_element { LLMC_F32 = 0, LLMC_BF16 = 1, LLMC_F16 = 2, LLMC_I8 = 3, LLMC_I32 = 4, LLMC_I16 = 5 };
+
+/* How a kernel's bulk tensor copies see one of its arguments; the runtime encodes it as a CUtensorMap at load
+ * (CUDA driver API, cuTensorMapEncodeTiled). dims[0] is the innermost dimension. */
+typedef struct llmc_tensor_map_v1 {
+  uint32_t arg;     /* index of the launch argument that the tensor starts at */
+  uint32_t element; /* enum llmc_element */
+  uint32_t rank;    /* 1 .. 5 */
+  uint32_t swizzle; /* bytes: 0, 32, 64, 128 */
+  uint64_t dims[5];    /* elements */
+  uint64_t strides[5]; /* bytes from one index of dim i to the next; strides[0] is the element's size */
+  uint32_t box[5];     /* elements of one copy */
+  uint32_t reserved;
+} llmc_tensor_map_v1;
+
+/* A kernel for a GPU. The entry has the variant's name; its grid is (units, 1, 1); its parameters are, in order: one
+ * device pointer per launch argument, int64 rows, then the tensor maps (128 bytes each, by value, 64-byte aligned). */
+typedef struct llmc_cuda_kernel_v1 {
+  const void *cubin; /* null: only PTX, which the driver compiles at load */
+  uint64_t cubin_bytes;
+  const char *ptx; /* zero-terminated */
+  uint64_t ptx_bytes; /* without the zero */
+  uint32_t threads;      /* of a CTA */
+  uint32_t shared_bytes; /* dynamic shared memory */
+  uint32_t num_tensor_maps;
+  uint32_t reserved;
+  const llmc_tensor_map_v1 *tensor_maps;
+} llmc_cuda_kernel_v1;
+
 /* One of the forms of a kernel, taken for row counts up to max_rows (the token, logits or sequence
  * count; for QUERY_TILES the token count). The last variant of a launch has max_rows = UINT32_MAX. */
 typedef struct llmc_variant_v1 {
@@ -159,11 +189,9 @@ typedef struct llmc_variant_v1 {
   uint32_t row_block;  /* units = ceil(rows / row_block) * col_blocks; for QUERY_TILES: tiles * col_blocks */
   uint32_t col_blocks; /* unit u: row block u / col_blocks, column block u % col_blocks */
   uint32_t reserved;
-  llmc_kernel_fn kernel;
+  const void *kernel; /* target "cpu": an llmc_kernel_fn; "cuda": a const llmc_cuda_kernel_v1 * */
   const char *name; /* of the kernel */
 } llmc_variant_v1;
-
-enum llmc_element { LLMC_F32 = 0, LLMC_BF16 = 1, LLMC_F16 = 2, LLMC_I8 = 3, LLMC_I32 = 4, LLMC_I16 = 5 };
 
 /* A result of a launch, for dumps, verify and diff. */
 typedef struct llmc_value_v1 {
@@ -197,6 +225,7 @@ typedef struct llmc_program_v1 {
   uint64_t arena_bytes;
   uint64_t logits_offset; /* f32 [num_logits, padded vocab] in the arena */
   uint64_t hidden_offset; /* f32 [num_logits, padded hidden] in the arena, input of the head (after the norm) or UINT64_MAX */
+  uint64_t ids_offset;    /* int32 [num_logits] in the arena: id of the largest logit, the lowest on ties; or UINT64_MAX */
 } llmc_program_v1;
 
 /* Packed forms of a weight (docs/packing.md; written by lib/Target/Packing only). n16: panels of 16
@@ -207,7 +236,7 @@ typedef struct llmc_program_v1 {
  *   Q8_0   per 64 k, 1088 bytes: f16 d[2][16], then 2 x 512 bytes: byte 4r+b of chunk j (of 8) =
  *          q[k = 4j+b] + 128 (unsigned)
  *   BF16   per 2 k, 64 bytes: [16 rows][2]      F16, F32: per k, [16 rows]
- * ROWS: row-major, padded columns (norm weights and biases as f32 [1, padded cols], tables). */
+ * ROWS: row-major, padded columns (norm weights and biases as f32 [1, padded cols], tables); ROWS_BF16 has padded rows too. */
 enum llmc_layout {
   LLMC_LAYOUT_ROWS_F32 = 0,
   LLMC_LAYOUT_N16_F32 = 1,
@@ -215,7 +244,8 @@ enum llmc_layout {
   LLMC_LAYOUT_N16_BF16 = 3,
   LLMC_LAYOUT_N16_Q4_0 = 4,
   LLMC_LAYOUT_N16_Q4_1 = 5,
-  LLMC_LAYOUT_N16_Q8_0 = 6
+  LLMC_LAYOUT_N16_Q8_0 = 6,
+  LLMC_LAYOUT_ROWS_BF16 = 7 /* matrices on a GPU: k contiguous, as tensor cores and bulk copies want it */
 };
 
 typedef struct llmc_weight_v1 {
@@ -232,7 +262,8 @@ typedef struct llmc_weight_v1 {
  * every layer of the group; inside, per layer and KV head: K then V.
  *   16-bit elements: K [head_dim / 2][16 tokens][2], V [8 token pairs][head_dim][2]  (pairs adjacent: the
  *   right operand of a pairwise bf16 dot)
- *   f32:             K [head_dim][16 tokens],        V [16 tokens][head_dim] */
+ *   f32:             K [head_dim][16 tokens],        V [16 tokens][head_dim]
+ * On a GPU (bf16):   K [16 tokens][head_dim],        V [16 tokens][head_dim] */
 typedef struct llmc_kv_group_v1 {
   uint32_t element; /* enum llmc_element */
   uint32_t layers, heads;
@@ -246,8 +277,8 @@ typedef struct llmc_kv_group_v1 {
 typedef struct llmc_module_v1 {
   uint32_t struct_size; /* sizeof(llmc_module_v1) */
   uint32_t version;     /* LLMC_ABI_VERSION */
-  const char *target;   /* "cpu" */
-  const char *isa;      /* "avx2", "avx512vnni" */
+  const char *target;   /* "cpu", "cuda" */
+  const char *isa;      /* "avx2", "avx512vnni"; "sm_90a" */
   uint32_t max_tokens, max_seqs, max_logits;
   uint32_t vocab, padded_vocab;
   uint32_t hidden, padded_hidden;

@@ -55,8 +55,8 @@ func.func private @odd(!tile.packed<3 x 16, bf16_pairs>)
 
 // -----
 
-// expected-error @+1 {{expected whole groups of one record of 32 x 16 for q4_1, got 64 x 16}}
-func.func private @record(!tile.packed<64 x 16, q4_1>)
+// expected-error @+1 {{expected whole groups of 32 k for q4_1, got 48 x 16}}
+func.func private @record(!tile.packed<48 x 16, q4_1>)
 
 // -----
 

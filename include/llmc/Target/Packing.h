@@ -1,8 +1,8 @@
 //===- Packing.h - weights from model files to packed panels ----*- C++ -*-===//
 //
-// The one owner of packed bytes (DESIGN D4): reads rows of the model's files and writes them in
-// the layouts of enum llmc_layout, panel by panel, so that memory use does not depend on the
-// size of a weight. MLIR-free.
+// The one owner of packed bytes (DESIGN D4): reads rows of the model's files, or makes random ones up,
+// and writes them in the layouts of enum llmc_layout, panel by panel, so that memory use does not
+// depend on the size of a weight. MLIR-free; the runtime links it for packages of random weights.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_TARGET_PACKING_H
@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,15 @@ struct PackSource {
   uint64_t offset = 0;      // bytes
   uint64_t rows = 0;
   uint64_t deinterleave = 0; // head dim whose rows come as (0, h/2, 1, ...); 0: in order
+  // For random weights: the tensor that the rows belong to and the first of them; elements of a 1-d tensor count as rows.
+  std::string tensor = {};
+  uint64_t row = 0;
+};
+
+/// Instead of files: value (i, j) of a tensor is a function of (seed, tensor name, i, j), whatever the layout, the fusion and
+/// the shard (docs/packing.md, "Random weights").
+struct RandomWeights {
+  uint64_t seed = 0;
 };
 
 struct PackSpec {
@@ -45,9 +55,29 @@ struct PackSpec {
 /// Takes the packed bytes in order.
 using PackSink = std::function<void(std::span<const uint8_t>)>;
 
-/// Writes exactly spec.bytes() bytes to `sink` and returns their XXH3-64. Throws Error when the file
-/// is too short or when storage and layout do not go together.
+/// A weight in parts that can be packed in any order, by any number of threads: panels of 16 rows, or rows.
+class WeightPacker {
+public:
+  /// Throws Error when the spec does not fit together or storage and layout do not go together. `files` must outlive it.
+  WeightPacker(const PackSpec &spec, const std::vector<InputFile> &files);
+  WeightPacker(const PackSpec &spec, RandomWeights random);
+  WeightPacker(WeightPacker &&) noexcept;
+  ~WeightPacker();
+
+  const PackSpec &spec() const;
+  uint64_t units() const;     // units() * unitBytes() == spec().bytes()
+  uint64_t unitBytes() const;
+  /// Writes part `unit` to `to`, unitBytes() bytes. Throws Error when a file is too short.
+  void pack(uint64_t unit, uint8_t *to) const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+/// Writes exactly spec.bytes() bytes to `sink` and returns their XXH3-64. Throws Error as WeightPacker does.
 uint64_t packWeight(const PackSpec &spec, const std::vector<InputFile> &files, const PackSink &sink);
+uint64_t packWeight(const WeightPacker &packer, const PackSink &sink);
 
 } // namespace llmc
 

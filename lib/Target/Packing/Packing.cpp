@@ -1,36 +1,43 @@
-//===- Packing.cpp - streams a weight into its layout ---------------------===//
+//===- Packing.cpp - a weight into its layout, part by part ---------------===//
 #include "llmc/Target/Packing.h"
 
 #include "lib/Target/Packing/Panels.h"
 #include "lib/Target/Packing/RowReader.h"
 #include "llmc/Frontend/Dequantize.h"
 #include "llmc/Support/Error.h"
+#include "llmc/Support/Float.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 using namespace llmc;
 
-namespace {
-/// Hashes what passes through.
-class HashingSink {
-public:
-  explicit HashingSink(const PackSink &sink) : sink(sink) { XXH3_64bits_reset(&state); }
-  void write(std::span<const uint8_t> bytes) {
-    XXH3_64bits_update(&state, bytes.data(), bytes.size());
-    sink(bytes);
+struct WeightPacker::State {
+  State(const PackSpec &given, const std::vector<InputFile> *files, RandomWeights random) : spec(given) {
+    check();
+    if (spec.sources.empty())
+      return;
+    if (files)
+      reader.emplace(spec, *files);
+    else
+      reader.emplace(spec, random);
   }
-  uint64_t hash() const { return XXH3_64bits_digest(&state); }
 
-private:
-  const PackSink &sink;
-  XXH3_state_t state;
+  void check() const;
+  void packValue(uint64_t row, uint8_t *to) const;
+  void packRow(uint64_t row, uint8_t *to) const;
+  void packPanel(uint64_t panel, uint8_t *to) const;
+
+  const PackSpec spec;
+  std::optional<RowReader> reader; // absent: spec.value
 };
 
-/// The layout that keeps a storage as it is.
+namespace {
+/// The panels that keep a storage as it is.
 llmc_layout panelLayout(DType storage) {
   switch (storage) {
   case DType::F32: return LLMC_LAYOUT_N16_F32;
@@ -43,67 +50,119 @@ llmc_layout panelLayout(DType storage) {
   return LLMC_LAYOUT_ROWS_F32;
 }
 
-void packVector(const PackSpec &spec, const RowReader &reader, HashingSink &sink) {
-  std::vector<uint8_t> stored(reader.rows() * reader.rowBytes());
-  reader.read(0, reader.rows(), stored.data());
-  std::vector<float> row(padded(spec.cols), 0.0f);
-  dequantizeRow(spec.storage, stored.data(), int64_t(spec.cols), row.data());
-  sink.write({reinterpret_cast<const uint8_t *>(row.data()), row.size() * 4});
+/// Stored bytes on their way; kept between parts, one a thread.
+uint8_t *scratch(uint64_t bytes) {
+  thread_local std::vector<uint8_t> buffer;
+  if (buffer.size() < bytes)
+    buffer.resize(bytes);
+  return buffer.data();
+}
+float *scratchRow(uint64_t count) {
+  thread_local std::vector<float> row;
+  if (row.size() < count)
+    row.resize(count);
+  return row.data();
 }
 
-void packRows(const PackSpec &spec, const RowReader &reader, HashingSink &sink) {
-  std::vector<uint8_t> stored(reader.rowBytes());
-  std::vector<float> row(padded(spec.cols), 0.0f);
-  for (uint64_t r = 0; r < spec.rows; ++r) {
-    reader.read(r, 1, stored.data());
-    dequantizeRow(spec.storage, stored.data(), int64_t(spec.cols), row.data());
-    sink.write({reinterpret_cast<const uint8_t *>(row.data()), row.size() * 4});
+void toBf16(DType storage, const uint8_t *stored, uint64_t count, uint8_t *to) {
+  if (storage == DType::BF16) {
+    std::memcpy(to, stored, 2 * count);
+    return;
   }
-}
-
-void packPanels(const PackSpec &spec, const RowReader &reader, HashingSink &sink) {
-  std::vector<uint8_t> panel(panelBytes(spec.layout, spec.cols));
-  std::vector<uint8_t> stored(kPanelRows * reader.rowBytes());
-  for (uint64_t begin = 0; begin < storedRows(spec.layout, spec.rows); begin += kPanelRows) {
-    uint64_t count = begin < spec.rows ? std::min(kPanelRows, spec.rows - begin) : 0;
-    fillPanel(spec.layout, panel);
-    if (count) {
-      reader.read(begin, count, stored.data());
-      packPanel(spec.layout, stored.data(), count, reader.rowBytes(), panel);
-    }
-    sink.write(panel);
-  }
-}
-
-void packValue(const PackSpec &spec, HashingSink &sink) {
-  if (spec.layout != LLMC_LAYOUT_ROWS_F32 || spec.value.size() != spec.rows * spec.cols)
-    throw Error("weight " + spec.name + ": expected rows_f32 and " + std::to_string(spec.rows * spec.cols) +
-                " values, got layout " + std::to_string(spec.layout) + " and " + std::to_string(spec.value.size()));
-  std::vector<float> row(padded(spec.cols), 0.0f);
-  for (uint64_t r = 0; r < spec.rows; ++r) {
-    std::memcpy(row.data(), spec.value.data() + r * spec.cols, spec.cols * 4);
-    sink.write({reinterpret_cast<const uint8_t *>(row.data()), row.size() * 4});
+  float *row = scratchRow(count);
+  dequantizeRow(storage, stored, int64_t(count), row);
+  for (uint64_t i = 0; i < count; ++i) {
+    uint16_t half = f32ToBf16(row[i]);
+    std::memcpy(to + 2 * i, &half, 2);
   }
 }
 } // namespace
 
-uint64_t llmc::packWeight(const PackSpec &spec, const std::vector<InputFile> &files, const PackSink &sink) {
-  HashingSink hashing(sink);
+void WeightPacker::State::check() const {
+  auto fail = [&](const std::string &message) { throw Error("weight " + spec.name + ": " + message); };
   if (spec.sources.empty()) {
-    packValue(spec, hashing);
-    return hashing.hash();
+    if (spec.layout != LLMC_LAYOUT_ROWS_F32 || spec.value.size() != spec.rows * spec.cols)
+      fail("expected rows_f32 and " + std::to_string(spec.rows * spec.cols) + " values, got layout " +
+           std::to_string(spec.layout) + " and " + std::to_string(spec.value.size()));
+    return;
   }
-  RowReader reader(spec, files);
   if (spec.vector && spec.layout != LLMC_LAYOUT_ROWS_F32)
-    throw Error("weight " + spec.name + ": expected layout rows_f32 for a vector");
-  if (spec.vector)
-    packVector(spec, reader, hashing);
-  else if (spec.layout == LLMC_LAYOUT_ROWS_F32)
-    packRows(spec, reader, hashing);
-  else if (spec.layout == panelLayout(spec.storage))
-    packPanels(spec, reader, hashing);
-  else
-    throw Error("weight " + spec.name + ": storage " + toString(spec.storage) + " has no layout " +
-                std::to_string(spec.layout));
-  return hashing.hash();
+    fail("expected layout rows_f32 for a vector");
+  const bool plain = blockSize(spec.storage) == 1;
+  if (spec.layout != LLMC_LAYOUT_ROWS_F32 && spec.layout != panelLayout(spec.storage) &&
+      !(spec.layout == LLMC_LAYOUT_ROWS_BF16 && plain))
+    fail(std::string("storage ") + toString(spec.storage) + " has no layout " + std::to_string(spec.layout));
+}
+
+void WeightPacker::State::packValue(uint64_t row, uint8_t *to) const {
+  std::memset(to, 0, panelBytes(spec.layout, spec.cols));
+  std::memcpy(to, spec.value.data() + row * spec.cols, spec.cols * 4);
+}
+
+void WeightPacker::State::packRow(uint64_t row, uint8_t *to) const {
+  const uint64_t bytes = recordBytes(spec.layout) * spec.cols;
+  std::memset(to + bytes, 0, panelBytes(spec.layout, spec.cols) - bytes);
+  if (row >= spec.rows) { // padding
+    std::memset(to, 0, bytes);
+    return;
+  }
+  const uint64_t count = spec.vector ? reader->rows() : 1;
+  uint8_t *stored = scratch(count * reader->rowBytes());
+  reader->read(spec.vector ? 0 : row, count, stored);
+  if (spec.layout == LLMC_LAYOUT_ROWS_BF16)
+    return toBf16(spec.storage, stored, spec.cols, to);
+  float *values = scratchRow(spec.cols); // `to` may lie anywhere
+  dequantizeRow(spec.storage, stored, int64_t(spec.cols), values);
+  std::memcpy(to, values, bytes);
+}
+
+void WeightPacker::State::packPanel(uint64_t panel, uint8_t *to) const {
+  const uint64_t begin = panel * kPanelRows, count = begin < spec.rows ? std::min(kPanelRows, spec.rows - begin) : 0;
+  const std::span<uint8_t> bytes(to, panelBytes(spec.layout, spec.cols));
+  fillPanel(spec.layout, bytes);
+  if (!count)
+    return;
+  uint8_t *stored = scratch(count * reader->rowBytes());
+  reader->read(begin, count, stored);
+  llmc::packPanel(spec.layout, stored, count, reader->rowBytes(), bytes);
+}
+
+WeightPacker::WeightPacker(const PackSpec &spec, const std::vector<InputFile> &files)
+    : state(std::make_unique<State>(spec, &files, RandomWeights())) {}
+WeightPacker::WeightPacker(const PackSpec &spec, RandomWeights random)
+    : state(std::make_unique<State>(spec, nullptr, random)) {}
+WeightPacker::WeightPacker(WeightPacker &&) noexcept = default;
+WeightPacker::~WeightPacker() = default;
+
+const PackSpec &WeightPacker::spec() const { return state->spec; }
+
+uint64_t WeightPacker::units() const {
+  const PackSpec &spec = state->spec;
+  return storedRows(spec.layout, spec.rows) / (isRows(spec.layout) ? 1 : kPanelRows);
+}
+
+uint64_t WeightPacker::unitBytes() const { return panelBytes(state->spec.layout, state->spec.cols); }
+
+void WeightPacker::pack(uint64_t unit, uint8_t *to) const {
+  if (!state->reader)
+    return state->packValue(unit, to);
+  if (isRows(state->spec.layout))
+    return state->packRow(unit, to);
+  state->packPanel(unit, to);
+}
+
+uint64_t llmc::packWeight(const WeightPacker &packer, const PackSink &sink) {
+  std::vector<uint8_t> part(packer.unitBytes());
+  XXH3_state_t hash;
+  XXH3_64bits_reset(&hash);
+  for (uint64_t unit = 0; unit < packer.units(); ++unit) {
+    packer.pack(unit, part.data());
+    XXH3_64bits_update(&hash, part.data(), part.size());
+    sink(part);
+  }
+  return XXH3_64bits_digest(&hash);
+}
+
+uint64_t llmc::packWeight(const PackSpec &spec, const std::vector<InputFile> &files, const PackSink &sink) {
+  return packWeight(WeightPacker(spec, files), sink);
 }

@@ -13,14 +13,22 @@ using namespace llmc;
 namespace {
 constexpr uint64_t kLanes = kPanelRows;
 
-/// Code of value k (0 .. 31) of a block's nibbles.
-inline uint8_t nibble(const uint8_t *codes, unsigned k) { return k < 16 ? codes[k] & 15 : codes[k - 16] >> 4; }
+inline uint32_t load32(const uint8_t *at) {
+  uint32_t value;
+  std::memcpy(&value, at, 4);
+  return value;
+}
+inline void store32(uint8_t *at, uint32_t value) { std::memcpy(at, &value, 4); }
 
-/// 32 codes of one row to 4 chunks of 64 bytes.
+/// 32 codes of one row to 4 chunks of 64 bytes, four codes at a time: values 8j .. 8j + 3 become low nibbles, the next four
+/// high ones.
 void packNibbles(const uint8_t *codes, uint64_t lane, uint8_t *chunks) {
-  for (unsigned j = 0; j < 4; ++j)
-    for (unsigned b = 0; b < 4; ++b)
-      chunks[64 * j + 4 * lane + b] = nibble(codes, 8 * j + b) | nibble(codes, 8 * j + 4 + b) << 4;
+  constexpr uint32_t low = 0x0f0f0f0f;
+  for (unsigned j = 0; j < 2; ++j) {
+    uint32_t first = load32(codes + 8 * j), second = load32(codes + 8 * j + 4);
+    store32(chunks + 64 * j + 4 * lane, (first & low) | (second & low) << 4);
+    store32(chunks + 64 * (j + 2) + 4 * lane, (first >> 4 & low) | (second & ~low));
+  }
 }
 
 void packQ4_1(const uint8_t *row, uint64_t rowBytes, uint64_t lane, uint8_t *panel) {
@@ -46,16 +54,16 @@ void packQ8_0(const uint8_t *row, uint64_t rowBytes, uint64_t lane, uint8_t *pan
     uint64_t half = block % 2;
     std::memcpy(record + 2 * kLanes * half + 2 * lane, row, 2);
     uint8_t *chunks = record + 4 * kLanes + 512 * half;
-    for (unsigned k = 0; k < 32; ++k) // x ^ 128 is x + 128 of a signed byte, as unsigned
-      chunks[64 * (k / 4) + 4 * lane + k % 4] = row[2 + k] ^ 0x80;
+    for (unsigned j = 0; j < 8; ++j) // x ^ 128 is x + 128 of a signed byte, as unsigned
+      store32(chunks + 64 * j + 4 * lane, load32(row + 2 + 4 * j) ^ 0x80808080u);
   }
 }
 
-/// Plain values of `size` bytes; `group` neighbours of a row stay together (2 for bf16).
-void packPlain(const uint8_t *row, uint64_t rowBytes, uint64_t lane, unsigned size, unsigned group, uint8_t *panel) {
-  uint64_t cols = rowBytes / size;
+/// Plain values; `group` neighbours of a row stay together (2 for bf16, where a last single one has a zero beside it).
+template <class T, unsigned group> void packPlain(const uint8_t *row, uint64_t rowBytes, uint64_t lane, uint8_t *panel) {
+  uint64_t cols = rowBytes / sizeof(T);
   for (uint64_t k = 0; k < cols; ++k)
-    std::memcpy(panel + (k / group * kLanes * group + lane * group + k % group) * size, row + k * size, size);
+    std::memcpy(panel + (k / group * kLanes * group + lane * group + k % group) * sizeof(T), row + k * sizeof(T), sizeof(T));
 }
 } // namespace
 
@@ -73,10 +81,10 @@ void llmc::packPanel(llmc_layout layout, const uint8_t *rows, uint64_t count, ui
   for (uint64_t lane = 0; lane < count; ++lane) {
     const uint8_t *row = rows + lane * rowBytes;
     switch (layout) {
-    case LLMC_LAYOUT_ROWS_F32: break; // no panels
-    case LLMC_LAYOUT_N16_F32: packPlain(row, rowBytes, lane, 4, 1, panel.data()); break;
-    case LLMC_LAYOUT_N16_F16: packPlain(row, rowBytes, lane, 2, 1, panel.data()); break;
-    case LLMC_LAYOUT_N16_BF16: packPlain(row, rowBytes, lane, 2, 2, panel.data()); break;
+    case LLMC_LAYOUT_ROWS_F32: case LLMC_LAYOUT_ROWS_BF16: break; // no panels
+    case LLMC_LAYOUT_N16_F32: packPlain<uint32_t, 1>(row, rowBytes, lane, panel.data()); break;
+    case LLMC_LAYOUT_N16_F16: packPlain<uint16_t, 1>(row, rowBytes, lane, panel.data()); break;
+    case LLMC_LAYOUT_N16_BF16: packPlain<uint16_t, 2>(row, rowBytes, lane, panel.data()); break;
     case LLMC_LAYOUT_N16_Q4_0: packQ4_0(row, rowBytes, lane, panel.data()); break;
     case LLMC_LAYOUT_N16_Q4_1: packQ4_1(row, rowBytes, lane, panel.data()); break;
     case LLMC_LAYOUT_N16_Q8_0: packQ8_0(row, rowBytes, lane, panel.data()); break;

@@ -5,7 +5,21 @@
 
 using namespace llmc;
 
-RowReader::RowReader(const PackSpec &spec, const std::vector<InputFile> &files) : spec(spec), files(files) {
+RowReader::RowReader(const PackSpec &spec, const std::vector<InputFile> &files) : spec(spec), files(&files) {
+  check();
+  for (const PackSource &source : spec.sources)
+    if (source.file >= files.size())
+      throw Error("weight " + spec.name + ": expected a file below " + std::to_string(files.size()) + ", got " +
+                  std::to_string(source.file));
+}
+
+RowReader::RowReader(const PackSpec &spec, RandomWeights random) : spec(spec) {
+  check();
+  for (const PackSource &source : spec.sources)
+    tensors.emplace_back(random.seed, source.tensor.empty() ? spec.name : source.tensor, spec.storage, spec.cols, spec.vector);
+}
+
+void RowReader::check() {
   auto fail = [&](const std::string &message) { throw Error("weight " + spec.name + ": " + message); };
   uint64_t cols = spec.vector ? 1 : spec.cols;
   rowCount = spec.vector ? spec.cols : spec.rows;
@@ -18,12 +32,12 @@ RowReader::RowReader(const PackSpec &spec, const std::vector<InputFile> &files) 
 
   uint64_t sum = 0;
   for (const PackSource &source : spec.sources) {
-    if (source.file >= files.size())
-      fail("expected a file below " + std::to_string(files.size()) + ", got " + std::to_string(source.file));
     if (source.deinterleave % 2 != 0 || (source.deinterleave && source.rows % source.deinterleave != 0))
       fail("expected rows in heads of an even dimension, got " + std::to_string(source.rows) + " rows of heads of " +
            std::to_string(source.deinterleave));
-    sum += source.rows;
+    sum = source.rows > rowCount ? rowCount + 1 : sum + source.rows; // no overflow
+    if (sum > rowCount)
+      fail("expected sources with " + std::to_string(rowCount) + " rows, got more");
   }
   if (sum != rowCount)
     fail("expected sources with " + std::to_string(rowCount) + " rows, got " + std::to_string(sum));
@@ -33,33 +47,44 @@ RowReader::RowReader(const PackSpec &spec, const std::vector<InputFile> &files) 
 }
 
 RowReader::Place RowReader::place(uint64_t row) const {
-  const PackSource *source = &spec.sources.front();
+  uint64_t source = 0;
   if (spec.interleave) {
     uint64_t block = row / spec.interleave;
-    source = &spec.sources[block % 2];
+    source = block % 2;
     row = block / 2 * spec.interleave + row % spec.interleave;
   } else {
-    while (row >= source->rows)
-      row -= source++->rows;
+    while (row >= spec.sources[source].rows)
+      row -= spec.sources[source++].rows;
   }
-  if (uint64_t head = source->deinterleave) { // packed halves from stored neighbours
+  if (uint64_t head = spec.sources[source].deinterleave) { // packed halves from stored neighbours
     uint64_t i = row % head, half = head / 2;
     row = row - i + (i < half ? 2 * i : 2 * (i - half) + 1);
   }
-  return {source->file, source->offset + row * bytesPerRow};
+  return {source, row};
 }
 
 void RowReader::read(uint64_t begin, uint64_t count, uint8_t *destination) const {
+  if (files)
+    return readFiles(begin, count, destination);
+  for (uint64_t i = 0; i < count; ++i, destination += bytesPerRow) {
+    Place at = place(begin + i);
+    uint64_t row = spec.sources[at.source].row + at.row;
+    if (spec.vector)
+      tensors[at.source].element(row, destination);
+    else
+      tensors[at.source].row(row, destination);
+  }
+}
+
+void RowReader::readFiles(uint64_t begin, uint64_t count, uint8_t *destination) const {
   for (uint64_t done = 0; done < count;) {
     Place first = place(begin + done);
     uint64_t run = 1; // rows that follow each other in the file, read at once
-    while (done + run < count) {
-      Place next = place(begin + done + run);
-      if (next.file != first.file || next.offset != first.offset + run * bytesPerRow)
+    for (; done + run < count; ++run)
+      if (Place next = place(begin + done + run); next.source != first.source || next.row != first.row + run)
         break;
-      ++run;
-    }
-    files[first.file].read(first.offset, destination + done * bytesPerRow, run * bytesPerRow);
+    const PackSource &source = spec.sources[first.source];
+    (*files)[source.file].read(source.offset + first.row * bytesPerRow, destination + done * bytesPerRow, run * bytesPerRow);
     done += run;
   }
 }

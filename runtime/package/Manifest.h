@@ -8,6 +8,7 @@
 #define LLMC_RUNTIME_PACKAGE_MANIFEST_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,8 @@
 namespace llmc {
 
 struct Manifest {
-  static constexpr uint32_t kFormat = 1;
+  /// 2: the weights may lie outside the package ("weights_origin"); packages that hold them are written as 1.
+  static constexpr uint32_t kFormat = 2;
 
   struct Model {
     std::string name, architecture; // name may be empty
@@ -24,11 +26,36 @@ struct Manifest {
   struct Limits { // of one step
     uint32_t maxTokens = 0, maxSeqs = 0, maxLogits = 0;
   };
+  /// What packs a random weight (llmc::PackSpec; docs/packing.md).
+  struct Recipe {
+    struct Source {
+      std::string tensor;
+      uint64_t row = 0, rows = 0, deinterleave = 0;
+    };
+    std::string storage; // "bf16", "q4_1", ...
+    bool vector = false;
+    uint64_t interleave = 0;
+    std::vector<Source> sources;
+    std::vector<float> value; // instead of sources; in JSON 8 hexadecimal digits each
+  };
   struct Weight {
     std::string name, layout; // layout: "rows_f32", "n16_q4_1", ... (see layoutName)
-    uint64_t offset = 0, bytes = 0; // into the section "weights"
+    uint64_t offset = 0, bytes = 0; // into the image of the weights
     uint64_t rows = 0, cols = 0;    // logical
-    uint64_t xxh3 = 0;              // XXH3-64 of the packed bytes; in JSON 16 hexadecimal digits
+    std::optional<uint64_t> xxh3;   // XXH3-64 of the packed bytes; in JSON 16 hexadecimal digits; absent: random
+    std::optional<Recipe> recipe = {}; // present: random
+  };
+  struct Shard {
+    std::string file; // name without a folder
+    uint64_t bytes = 0, xxh3 = 0;
+  };
+  /// Where the image of the weights is.
+  struct WeightsOrigin {
+    enum class Kind { Embedded, Separate, Random };
+    Kind kind = Kind::Embedded; // the section "weights"; else there is no such section
+    uint64_t bytes = 0;         // of the image; unused for Embedded
+    std::vector<Shard> shards;  // Separate: the image in pieces
+    uint64_t seed = 0;          // Random
   };
   struct LedgerItem {
     std::string name;
@@ -47,6 +74,7 @@ struct Manifest {
   std::vector<std::string> isas;   // "avx2", "avx512vnni"
   Limits limits;
   std::vector<Weight> weights;
+  WeightsOrigin weightsOrigin;
   std::vector<LedgerItem> ledger;  // what the compiler planned: "weights", "arena", "kv per token"
   std::vector<std::string> referenceOps; // ops without a kernel, computed by the reference
   std::vector<int32_t> eosIds;
@@ -55,10 +83,15 @@ struct Manifest {
   std::string serialize() const;
   /// Throws Error naming the key; `where` names the package in messages.
   static Manifest parse(std::string_view json, const std::string &where);
+  /// A hash of all that decides the bytes of the weights: shard files written for one package fit another exactly when
+  /// it is equal.
+  uint64_t weightsId() const;
 };
 
 /// Of enum llmc_layout.
 const char *layoutName(uint32_t layout);
+/// The inverse; nothing for an unknown name.
+std::optional<uint32_t> layoutOf(std::string_view name);
 
 } // namespace llmc
 

@@ -125,6 +125,8 @@ const llmc_package_section &PackageReader::weights() const {
 
 Manifest PackageReader::manifest() const {
   Manifest manifest = Manifest::parse(section("manifest"), path_);
+  if (manifest.weightsOrigin.kind != Manifest::WeightsOrigin::Kind::Embedded)
+    return manifest; // checked by parse
   const llmc_package_section &all = weights();
   for (const Manifest::Weight &w : manifest.weights)
     if (w.offset > all.size || w.bytes > all.size - w.offset)

@@ -35,9 +35,9 @@ public:
   /// Bytes of a section, its hash checked (every time; sections are small). Throws Error
   /// if absent or damaged. Not for "weights".
   std::string_view section(const std::string &name) const;
-  /// Where the weights lie in the file. Throws Error if there are none.
+  /// Where the weights lie in the file. Throws Error if it holds none (WeightSource finds them wherever they are).
   const llmc_package_section &weights() const;
-  /// Parses the section "manifest" and checks its weights against the section "weights".
+  /// Parses the section "manifest" and checks its weights against the section "weights", if they are embedded.
   Manifest manifest() const;
 
 private:

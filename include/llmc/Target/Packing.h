@@ -62,6 +62,7 @@ public:
   WeightPacker(const PackSpec &spec, const std::vector<InputFile> &files);
   WeightPacker(const PackSpec &spec, RandomWeights random);
   WeightPacker(WeightPacker &&) noexcept;
+  WeightPacker &operator=(WeightPacker &&) noexcept;
   ~WeightPacker();
 
   const PackSpec &spec() const;

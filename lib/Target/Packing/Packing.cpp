@@ -32,7 +32,7 @@ struct WeightPacker::State {
   void packRow(uint64_t row, uint8_t *to) const;
   void packPanel(uint64_t panel, uint8_t *to) const;
 
-  const PackSpec spec;
+  PackSpec spec;
   std::optional<RowReader> reader; // absent: spec.value
 };
 
@@ -132,6 +132,7 @@ WeightPacker::WeightPacker(const PackSpec &spec, const std::vector<InputFile> &f
 WeightPacker::WeightPacker(const PackSpec &spec, RandomWeights random)
     : state(std::make_unique<State>(spec, nullptr, random)) {}
 WeightPacker::WeightPacker(WeightPacker &&) noexcept = default;
+WeightPacker &WeightPacker::operator=(WeightPacker &&) noexcept = default;
 WeightPacker::~WeightPacker() = default;
 
 const PackSpec &WeightPacker::spec() const { return state->spec; }

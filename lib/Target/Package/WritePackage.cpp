@@ -7,6 +7,8 @@
 #include "llmc/Target/Packing.h"
 #include "runtime/package/Manifest.h"
 #include "runtime/package/PackageWriter.h"
+#include "runtime/package/RandomSource.h"
+#include "runtime/package/Shards.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -23,7 +25,8 @@ static_assert(int(lm::Storage::F32) == int(DType::F32) && int(lm::Storage::F16) 
 static_assert(int(lm::Layout::RowsF32) == LLMC_LAYOUT_ROWS_F32 && int(lm::Layout::N16F32) == LLMC_LAYOUT_N16_F32 &&
               int(lm::Layout::N16F16) == LLMC_LAYOUT_N16_F16 && int(lm::Layout::N16BF16) == LLMC_LAYOUT_N16_BF16 &&
               int(lm::Layout::N16Q4_0) == LLMC_LAYOUT_N16_Q4_0 && int(lm::Layout::N16Q4_1) == LLMC_LAYOUT_N16_Q4_1 &&
-              int(lm::Layout::N16Q8_0) == LLMC_LAYOUT_N16_Q8_0);
+              int(lm::Layout::N16Q8_0) == LLMC_LAYOUT_N16_Q8_0 &&
+              int(lm::Layout::RowsBF16) == LLMC_LAYOUT_ROWS_BF16);
 
 PackSpec specOf(lm::WeightOp op) {
   PackSpec spec;
@@ -36,7 +39,8 @@ PackSpec specOf(lm::WeightOp op) {
   spec.interleave = op.getInterleave();
   if (op.getSources())
     for (auto span : op.getSources()->getAsRange<lm::SpanAttr>())
-      spec.sources.push_back({span.getFile(), span.getOffset(), uint64_t(span.getRows()), uint64_t(span.getDeinterleave())});
+      spec.sources.push_back({uint32_t(span.getFile()), uint64_t(span.getOffset()), uint64_t(span.getRows()),
+                              uint64_t(span.getDeinterleave())});
   else
     for (APFloat value : op.getValue()->getValues<APFloat>())
       spec.value.push_back(value.convertToFloat());
@@ -51,35 +55,70 @@ uint64_t numberOf(ModuleOp module, StringRef dictionary, StringRef key) {
   return number ? number.getInt() : 0;
 }
 
-/// The section "weights": every packed weight at its offset, gaps zero.
-std::vector<Manifest::Weight> writeWeights(PackageWriter &writer, ModuleOp module, const ModelFacts &facts,
-                                           const std::function<void(uint64_t)> &progress) {
+SmallVector<lm::WeightOp> weightsByOffset(ModuleOp module) {
+  SmallVector<lm::WeightOp> ops(module.getOps<lm::WeightOp>());
+  llvm::sort(ops, [](lm::WeightOp a, lm::WeightOp b) { return *a.getOffset() < *b.getOffset(); });
+  return ops;
+}
+
+uint64_t weightsBytes(ModuleOp module) { return module->getAttrOfType<IntegerAttr>("lm.weights_bytes").getInt(); }
+
+/// Takes the image of the weights in order.
+struct ImageSink {
+  std::function<uint64_t()> size; // so far
+  std::function<void(const void *, size_t)> append;
+
+  void fillTo(uint64_t offset, const std::string &name) const {
+    static const std::vector<uint8_t> zeros(1 << 16, 0);
+    if (size() > offset)
+      throw Error("weight " + name + ": expected offset " + std::to_string(offset) + " to be free, got " +
+                  std::to_string(size()) + " bytes there");
+    while (size() < offset)
+      append(zeros.data(), std::min<uint64_t>(zeros.size(), offset - size()));
+  }
+};
+
+/// Every packed weight at its offset, gaps zero.
+std::vector<Manifest::Weight> writeImage(const ImageSink &sink, ModuleOp module, const ModelFacts &facts,
+                                         const std::function<void(uint64_t)> &progress) {
   std::vector<InputFile> files;
   for (const std::string &file : facts.files)
     files.push_back(InputFile::open(file));
-  SmallVector<lm::WeightOp> ops(module.getOps<lm::WeightOp>());
-  llvm::sort(ops, [](lm::WeightOp a, lm::WeightOp b) { return *a.getOffset() < *b.getOffset(); });
   std::vector<Manifest::Weight> weights;
-  static const std::vector<uint8_t> zeros(1 << 16, 0);
-  auto fillTo = [&](uint64_t offset, const std::string &name) {
-    if (writer.size() > offset)
-      throw Error("weight " + name + ": expected offset " + std::to_string(offset) + " to be free, got " +
-                  std::to_string(writer.size()) + " bytes there");
-    while (writer.size() < offset)
-      writer.append(zeros.data(), std::min<uint64_t>(zeros.size(), offset - writer.size()));
-  };
-  writer.begin("weights");
-  for (lm::WeightOp op : ops) {
+  for (lm::WeightOp op : weightsByOffset(module)) {
     PackSpec spec = specOf(op);
-    fillTo(*op.getOffset(), spec.name);
+    sink.fillTo(*op.getOffset(), spec.name);
     uint64_t hash = packWeight(spec, files, [&](std::span<const uint8_t> bytes) {
-      writer.append(bytes.data(), bytes.size());
-      progress(writer.size());
+      sink.append(bytes.data(), bytes.size());
+      progress(sink.size());
     });
     weights.push_back({spec.name, layoutName(spec.layout), *op.getOffset(), spec.bytes(), spec.rows, spec.cols, hash});
   }
-  fillTo(module->getAttrOfType<IntegerAttr>("lm.weights_bytes").getInt(), "end");
-  writer.end();
+  sink.fillTo(weightsBytes(module), "end");
+  return weights;
+}
+
+/// The tensor and the row that a source starts at: random values depend on them, not on how weights were fused.
+void nameSource(PackSource &source, const PackSpec &spec, size_t index, const ModelFacts &facts) {
+  for (const TensorFact &tensor : facts.tensors) {
+    if (tensor.file != source.file || source.offset < tensor.offset || source.offset - tensor.offset >= tensor.bytes)
+      continue;
+    source.tensor = tensor.name;
+    source.row = (source.offset - tensor.offset) / storageBytes(spec.storage, spec.vector ? 1 : spec.cols);
+    return;
+  }
+  source.tensor = spec.name + "#" + std::to_string(index); // computed by the compiler
+}
+
+std::vector<Manifest::Weight> randomRecipes(ModuleOp module, const ModelFacts &facts) {
+  std::vector<Manifest::Weight> weights;
+  for (lm::WeightOp op : weightsByOffset(module)) {
+    PackSpec spec = specOf(op);
+    for (auto [index, source] : llvm::enumerate(spec.sources))
+      nameSource(source, spec, index, facts);
+    weights.push_back({spec.name, layoutName(spec.layout), *op.getOffset(), spec.bytes(), spec.rows, spec.cols, std::nullopt,
+                       recipeOf(spec)});
+  }
   return weights;
 }
 
@@ -104,7 +143,7 @@ Manifest manifestOf(ModuleOp module, const ModelFacts &facts, const PackageParts
   manifest.limits = {uint32_t(numberOf(module, "rt.limits", "max_tokens")), uint32_t(numberOf(module, "rt.limits", "max_seqs")),
                      uint32_t(numberOf(module, "rt.limits", "max_logits"))};
   auto step = module.lookupSymbol<rt::ProgramOp>("step");
-  manifest.ledger = {{"weights", uint64_t(module->getAttrOfType<IntegerAttr>("lm.weights_bytes").getInt())},
+  manifest.ledger = {{"weights", weightsBytes(module)},
                      {"arena", step.getArenaBytes()},
                      {"kv per token", numberOf(module, "rt.kv_group", "block_bytes") / LLMC_KV_BLOCK}};
   for (auto launch : step.getBody().getOps<rt::LaunchOp>())
@@ -113,8 +152,11 @@ Manifest manifestOf(ModuleOp module, const ModelFacts &facts, const PackageParts
       manifest.referenceOps.push_back(launch.getOp().str());
   manifest.eosIds = facts.tokenizer.eosIds;
   uint64_t bytes = 0;
-  for (const std::string &file : facts.files)
-    bytes += InputFile::open(file).size();
+  for (const std::string &file : facts.files) {
+    std::error_code absent; // random weights need no files
+    if (uintmax_t size = std::filesystem::file_size(file, absent); !absent)
+      bytes += size;
+  }
   manifest.source = {facts.files.empty() ? "" : facts.files.front(), bytes};
   return manifest;
 }
@@ -130,8 +172,36 @@ uint64_t llmc::writePackage(const std::string &path, ModuleOp module, const Mode
   writer.section("tokenizer", facts.tokenizer.serialize());
   writer.section("template", facts.chatTemplate);
   Manifest manifest = manifestOf(module, facts, parts);
-  manifest.weights = writeWeights(writer, module, facts, progress);
+  std::unique_ptr<ShardWriter> shards; // its files go away unless kept
+  using Origin = Manifest::WeightsOrigin;
+  switch (parts.weights.mode) {
+  case WeightsOptions::Mode::Embedded:
+    writer.begin("weights");
+    manifest.weights = writeImage({[&] { return writer.size(); }, [&](const void *bytes, size_t size) { writer.append(bytes, size); }},
+                                  module, facts, progress);
+    writer.end();
+    break;
+  case WeightsOptions::Mode::Separate: {
+    std::filesystem::path file(path);
+    shards = std::make_unique<ShardWriter>(file.parent_path().string(), file.filename().string(), weightsBytes(module),
+                                           parts.weights.maxShardBytes);
+    manifest.weights = writeImage({[&] { return shards->size(); }, [&](const void *bytes, size_t size) { shards->append(bytes, size); }},
+                                  module, facts, progress);
+    manifest.weightsOrigin = {Origin::Kind::Separate, weightsBytes(module), shards->close()};
+    break;
+  }
+  case WeightsOptions::Mode::Random: {
+    manifest.weights = randomRecipes(module, facts);
+    manifest.weightsOrigin = {Origin::Kind::Random, weightsBytes(module), {}, parts.weights.seed};
+    RandomSource check(manifest, path); // throws what the runtime would
+    break;
+  }
+  }
   writer.section("manifest", manifest.serialize());
+  if (shards)
+    shards->rename();
   writer.finish();
+  if (shards)
+    shards->keep();
   return std::filesystem::file_size(path);
 }

@@ -24,6 +24,7 @@ Command addInfo(CLI::App &app, const std::string &name);
 Command addBench(CLI::App &app, const std::string &name);
 Command addVerify(CLI::App &app, const std::string &name);
 Command addLogits(CLI::App &app, const std::string &name);
+Command addWeights(CLI::App &app, const std::string &name);
 Command addLicenses(CLI::App &app, const std::string &name);
 
 } // namespace llmc

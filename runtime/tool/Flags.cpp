@@ -95,9 +95,15 @@ void addSize(CLI::App &app, const std::string &flag, uint64_t &value, const std:
       ->type_name("SIZE");
 }
 
-void addLoadFlags(CLI::App &app, LoadFlags &flags) {
+void addWeightsFlags(CLI::App &app, LoadFlags &flags) {
   app.add_option("--package", flags.package, "load this package instead of the executable's own")->group("");
+  app.add_option("--weights-dir", flags.weightsDir, "folder of the weights' shard files (default: beside the package)")
+      ->type_name("DIR");
   addCount(app, "--threads", flags.threads, "CPU threads (default: every CPU that this process may use)", 1, 1024);
+}
+
+void addLoadFlags(CLI::App &app, LoadFlags &flags) {
+  addWeightsFlags(app, flags);
   app.add_option("--isa", flags.isa, "force an instruction set of the package: avx512vnni, avx2")->type_name("ISA");
   app.add_flag("--mmap", flags.map, "serve from the file mapping; do not copy the weights into huge pages");
   addSize(app, "--kv-memory", flags.kvBytes, "memory of the KV cache (default: what the context needs)");

@@ -13,6 +13,7 @@ namespace llmc {
 /// How the model is loaded.
 struct LoadFlags {
   std::string package; // empty: this executable
+  std::string weightsDir; // of shard files; empty: beside the package
   uint64_t threads = 0, kvBytes = 0, context = 0;
   std::string isa;
   bool map = false;
@@ -33,6 +34,8 @@ void addReal(CLI::App &app, const std::string &flag, float &value, const std::st
 /// Bytes: "300000000", "512MiB", "2GB".
 void addSize(CLI::App &app, const std::string &flag, uint64_t &value, const std::string &help);
 
+/// The part of addLoadFlags that says where package and weights are, and the threads that read them.
+void addWeightsFlags(CLI::App &app, LoadFlags &flags);
 void addLoadFlags(CLI::App &app, LoadFlags &flags);
 void addSampleFlags(CLI::App &app, SampleFlags &flags);
 

@@ -13,6 +13,12 @@ const Manifest &Model::manifest() {
   return *manifest_;
 }
 
+const WeightSource &Model::weights() {
+  if (!weights_)
+    weights_ = WeightSource::open(package_, flags_.weightsDir);
+  return *weights_;
+}
+
 const Tokenizer &Model::tokenizer() {
   if (!tokenizer_) {
     const auto start = std::chrono::steady_clock::now();
@@ -39,10 +45,7 @@ std::unique_ptr<Device> Model::makeDevice(uint64_t tokens, bool check) {
   for (const llmc_package_section &section : package_.sections())
     if (std::string_view(section.name).starts_with("module."))
       payload.modules.push_back({section.name + 7, package_.section(section.name)});
-  const llmc_package_section &weights = package_.weights();
-  payload.weightsFd = package_.fd();
-  payload.weightsOffset = weights.offset;
-  payload.weightsBytes = weights.size;
+  payload.weights = &weights();
   payload.path = package_.path();
   DeviceOptions options;
   options.threads = unsigned(flags_.threads);

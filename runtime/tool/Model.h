@@ -4,6 +4,7 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/package/PackageReader.h"
+#include "runtime/package/WeightSource.h"
 #include "runtime/tokenizer/Tokenizer.h"
 #include "runtime/tool/Flags.h"
 
@@ -23,6 +24,8 @@ public:
 
   const PackageReader &package() const { return package_; }
   const Manifest &manifest();
+  /// Opened when first asked for: in the package, beside it or in --weights-dir.
+  const WeightSource &weights();
   const Tokenizer &tokenizer();
   /// Jinja source; empty if the package has none.
   std::string templateSource() const;
@@ -42,6 +45,7 @@ public:
 private:
   LoadFlags flags_;
   PackageReader package_;
+  std::unique_ptr<WeightSource> weights_;
   std::optional<Manifest> manifest_;
   std::optional<Tokenizer> tokenizer_;
   uint64_t tokenizerBytes_ = 0;

@@ -40,7 +40,8 @@ int main(int argc, char **argv) {
              " bench --threads 2\n  " + shown + " verify --per-layer\nEvery subcommand has its own --help.");
   const llmc::Command commands[] = {llmc::addRun(app, shown),    llmc::addInfo(app, shown),
                                     llmc::addBench(app, shown),  llmc::addVerify(app, shown),
-                                    llmc::addLogits(app, shown), llmc::addLicenses(app, shown)};
+                                    llmc::addLogits(app, shown), llmc::addWeights(app, shown),
+                                    llmc::addLicenses(app, shown)};
   try {
     app.parse(argc, argv);
     for (const llmc::Command &command : commands)

@@ -18,6 +18,11 @@ enum class CodeForm { LLVM, Assembly, Object };
 mlir::LogicalResult generateCode(mlir::ModuleOp module, const CPUTarget &target, CodeForm form,
                                  llvm::SmallVectorImpl<char> &code);
 
+/// Compiles a module of llvm and nvvm ops for a GPU to optimised LLVM IR or PTX text (Assembly). Emits diagnostics;
+/// an intrinsic that the target's PTX version lacks aborts the process.
+mlir::LogicalResult generatePTX(mlir::ModuleOp module, const GPUTarget &target, CodeForm form,
+                                llvm::SmallVectorImpl<char> &code);
+
 } // namespace llmc
 
 #endif // LLMC_TARGET_CODEGEN_H

@@ -8,6 +8,8 @@
 #ifndef LLMC_TARGET_KERNELCOMPILER_H
 #define LLMC_TARGET_KERNELCOMPILER_H
 
+#include "llmc/Support/ScratchFolder.h"
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,8 +22,10 @@ namespace llmc {
 struct KernelJob {
   std::string name;     // for messages
   std::string bytecode; // MLIR; self-contained
-  std::string isa;      // of cpuTargets()
-  std::string form;     // "object", "asm", "llvm"
+  std::string isa;      // of cpuTargets() or gpuTargets()
+  std::string form;     // "object", "asm", "llvm"; of a GPU: "ptx", "cubin" (a GPUKernel), "llvm"
+  /// Form "cubin": path and version of ptxas; empty: PTX alone.
+  std::string ptxas = {}, ptxasVersion = {};
 };
 
 /// Compiled kernels by hash, as files of one folder. Damaged files count as absent; failing to write is no error.
@@ -59,23 +63,6 @@ std::vector<std::string> compileKernels(const std::vector<KernelJob> &jobs, cons
 /// Links objects to the bytes of a shared object that exports llmc_module_v1 and needs no other. Throws Error
 /// naming what is undefined.
 std::string linkSharedObject(const std::vector<std::string> &objects, const std::string &soname);
-
-/// A folder under $TMPDIR that goes away with the object. Throws Error.
-class ScratchFolder {
-public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder &) = delete;
-  ScratchFolder &operator=(const ScratchFolder &) = delete;
-  std::string file(const std::string &name) const { return path + "/" + name; }
-
-private:
-  std::string path;
-};
-
-/// Whole files; throw Error naming the path and the system's reason.
-void writeFile(const std::string &path, std::string_view bytes);
-std::string readFile(const std::string &path);
 
 } // namespace llmc
 

@@ -26,6 +26,24 @@ CPUTarget lookupCPUTarget(std::string_view name);
 /// "avx2, avx512vnni"
 std::string cpuTargetNames();
 
+/// A GPU that kernels are compiled for: --target=cuda:CHIP.
+struct GPUTarget {
+  std::string name;     // "cuda:sm_90a"
+  std::string isa;      // "sm_90a"; LLVM's and ptxas's name of the chip; names a section "module.<isa>"
+  std::string features; // LLVM's feature string; fixes the PTX version
+};
+
+const std::vector<GPUTarget> &gpuTargets();
+
+/// By `isa`; null: none of them (a CPU's).
+const GPUTarget *findGPUTarget(std::string_view isa);
+
+/// What --target names: "cpu" (null) or a GPU. Throws Error listing the known ones.
+const GPUTarget *lookupTarget(std::string_view name);
+
+/// "cpu, cuda:sm_90a"
+std::string targetNames();
+
 } // namespace llmc
 
 #endif // LLMC_TARGET_TARGETINFO_H

@@ -46,3 +46,32 @@ CPUTarget llmc::lookupCPUTarget(std::string_view name) {
       return target;
   throw Error("--target-cpu: expected native or one of " + cpuTargetNames() + ", got " + quote(name));
 }
+
+const std::vector<GPUTarget> &llmc::gpuTargets() {
+  // The PTX version is the lowest with every instruction that kernels use: drivers refuse a newer one than their own.
+  static const std::vector<GPUTarget> targets = {{"cuda:sm_90a", "sm_90a", "+ptx86"}};
+  return targets;
+}
+
+const GPUTarget *llmc::findGPUTarget(std::string_view isa) {
+  for (const GPUTarget &target : gpuTargets())
+    if (target.isa == isa)
+      return &target;
+  return nullptr;
+}
+
+std::string llmc::targetNames() {
+  std::vector<std::string> names = {"cpu"};
+  for (const GPUTarget &target : gpuTargets())
+    names.push_back(target.name);
+  return join(names);
+}
+
+const GPUTarget *llmc::lookupTarget(std::string_view name) {
+  if (name == "cpu")
+    return nullptr;
+  for (const GPUTarget &target : gpuTargets())
+    if (target.name == name)
+      return &target;
+  throw Error("--target: expected " + targetNames() + ", got " + quote(name));
+}

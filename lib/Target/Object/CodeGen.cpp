@@ -1,58 +1,22 @@
 //===- CodeGen.cpp - LLVM dialect to object code --------------------------===//
+#include "lib/Target/Object/Optimize.h"
 #include "llmc/Target/CodeGen.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Target/TargetMachine.h"
-#include "llvm/Target/TargetOptions.h"
 
 using namespace llmc;
 
-static std::unique_ptr<llvm::TargetMachine> createMachine(const CPUTarget &target, std::string &error) {
+static std::unique_ptr<llvm::TargetMachine> machineOf(const CPUTarget &target, std::string &error) {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86AsmPrinter();
-  llvm::Triple triple("x86_64-unknown-linux-gnu");
-  const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!found)
-    return nullptr;
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict; // a * b + c stays two roundings: fused ones are written as fma
-  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
-      triple, target.cpu, target.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      llvm::CodeGenOptLevel::Aggressive));
-}
-
-/// No function of the C library exists: loops must not become memset or memcpy.
-static llvm::TargetLibraryInfoImpl noLibrary(const llvm::Triple &triple) {
-  llvm::TargetLibraryInfoImpl library(triple);
-  library.disableAllFunctions();
-  return library;
-}
-
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  llvm::TargetLibraryInfoImpl library = noLibrary(machine.getTargetTriple());
-  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  return createMachine(llvm::Triple("x86_64-unknown-linux-gnu"), target.cpu, target.features, llvm::Reloc::PIC_, error);
 }
 
 /// Symbols that code generation needed beyond those the module declares ("memcpy").
@@ -83,7 +47,7 @@ mlir::LogicalResult llmc::generateCode(mlir::ModuleOp module, const CPUTarget &t
   if (!llvmModule)
     return module.emitError("translation to LLVM IR failed");
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, error);
+  std::unique_ptr<llvm::TargetMachine> machine = machineOf(target, error);
   if (!machine)
     return module.emitError("no code generator: ") << error;
   llvmModule->setTargetTriple(machine->getTargetTriple());

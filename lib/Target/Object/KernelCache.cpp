@@ -19,40 +19,6 @@
 using namespace llmc;
 namespace fs = std::filesystem;
 
-void llmc::writeFile(const std::string &path, std::string_view bytes) {
-  std::FILE *file = std::fopen(path.c_str(), "wb");
-  bool good = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  int reason = errno;
-  if (file && std::fclose(file) != 0 && good) {
-    good = false;
-    reason = errno;
-  }
-  if (good)
-    return;
-  std::remove(path.c_str());
-  throw Error(path + ": cannot write: " + std::strerror(reason));
-}
-
-std::string llmc::readFile(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file)
-    throw Error(path + ": cannot read: " + std::strerror(errno));
-  return bytes;
-}
-
-ScratchFolder::ScratchFolder() {
-  const char *parent = std::getenv("TMPDIR");
-  path = std::string(parent && *parent ? parent : "/tmp") + "/llmc-XXXXXX";
-  if (!mkdtemp(path.data()))
-    throw Error(path + ": cannot create a folder: " + std::strerror(errno));
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-}
-
 std::string KernelCache::defaultFolder() {
   auto variable = [](const char *name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
   if (std::string folder = variable("LLMC_CACHE_DIR"); !folder.empty())
@@ -80,11 +46,17 @@ std::string KernelCache::key(const KernelJob &job) const {
     XXH3_128bits_update(&state, &size, sizeof size);
     XXH3_128bits_update(&state, part.data(), part.size());
   };
-  CPUTarget target = lookupCPUTarget(job.isa);
-  for (std::string_view part : {std::string_view(job.bytecode), std::string_view(target.isa), std::string_view(target.cpu),
-                                std::string_view(target.features), std::string_view(job.form),
-                                std::string_view(LLVM_VERSION_STRING)})
-    add(part);
+  add(job.bytecode);
+  if (const GPUTarget *gpu = findGPUTarget(job.isa)) {
+    for (const std::string &part : {gpu->isa, gpu->features, job.ptxasVersion})
+      add(part);
+  } else {
+    CPUTarget target = lookupCPUTarget(job.isa);
+    for (const std::string &part : {target.isa, target.cpu, target.features})
+      add(part);
+  }
+  add(job.form);
+  add(LLVM_VERSION_STRING);
   XXH3_128bits_update(&state, &compilerHash, sizeof compilerHash);
   XXH128_hash_t hash = XXH3_128bits_digest(&state);
   char text[33];

@@ -29,7 +29,7 @@ struct WorkerFiles {
 
 pid_t start(const KernelJob &job, const WorkerFiles &files) {
   writeFile(files.in, job.bytecode);
-  const std::string arguments[] = {"llmc", "--worker", files.in, files.out, job.isa, job.form, job.name};
+  const std::string arguments[] = {"llmc", "--worker", files.in, files.out, job.isa, job.form, job.name, job.ptxas};
   std::vector<char *> pointers;
   for (const std::string &argument : arguments)
     pointers.push_back(const_cast<char *>(argument.c_str()));

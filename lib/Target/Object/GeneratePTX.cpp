@@ -1,0 +1,65 @@
+//===- GeneratePTX.cpp - LLVM dialect to PTX ------------------------------===//
+#include "lib/Target/Object/Optimize.h"
+#include "llmc/Target/CodeGen.h"
+
+#include "mlir/Target/LLVMIR/Export.h"
+
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Support/TargetSelect.h"
+
+using namespace llmc;
+
+/// Registers are what a kernel is planned around, so that only what is written as unrolled is unrolled here, and
+/// loops over one thread's elements are not vectorised; ptxas still unrolls within its budget.
+static llvm::PipelineTuningOptions tuning() {
+  llvm::PipelineTuningOptions options;
+  options.LoopVectorization = options.SLPVectorization = options.LoopInterleaving = false;
+  options.LoopUnrolling = false; // but for loops with metadata that forces it
+  return options;
+}
+
+/// Functions that code generation would call: a GPU has no library to find them in.
+static std::string calledFunctions(const llvm::Module &module) {
+  std::string names;
+  for (const llvm::Function &function : module)
+    if (function.isDeclaration() && !function.isIntrinsic() && !function.use_empty())
+      names += (names.empty() ? "" : ", ") + function.getName().str();
+  return names;
+}
+
+mlir::LogicalResult llmc::generatePTX(mlir::ModuleOp module, const GPUTarget &target, CodeForm form,
+                                      llvm::SmallVectorImpl<char> &code) {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> llvmModule = mlir::translateModuleToLLVMIR(module, context, "kernel");
+  if (!llvmModule)
+    return module.emitError("translation to LLVM IR failed");
+  LLVMInitializeNVPTXTargetInfo();
+  LLVMInitializeNVPTXTarget();
+  LLVMInitializeNVPTXTargetMC();
+  LLVMInitializeNVPTXAsmPrinter();
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(llvm::Triple("nvptx64-nvidia-cuda"), target.isa,
+                                                               target.features, llvm::Reloc::PIC_, error);
+  if (!machine)
+    return module.emitError("no code generator: ") << error;
+  llvmModule->setTargetTriple(machine->getTargetTriple());
+  llvmModule->setDataLayout(machine->createDataLayout());
+  for (llvm::Function &function : *llvmModule)
+    if (!function.isDeclaration())
+      function.addFnAttr("no-builtins");
+  optimize(*llvmModule, *machine, tuning());
+  if (std::string names = calledFunctions(*llvmModule); !names.empty())
+    return module.emitError("expected code without library calls, got calls of ") << names;
+
+  llvm::raw_svector_ostream stream(code);
+  if (form == CodeForm::LLVM) {
+    llvmModule->print(stream, nullptr);
+    return mlir::success();
+  }
+  llvm::legacy::PassManager emit;
+  emit.add(new llvm::TargetLibraryInfoWrapperPass(noLibrary(machine->getTargetTriple())));
+  if (machine->addPassesToEmitFile(emit, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return module.emitError("the target writes no such file");
+  emit.run(*llvmModule);
+  return mlir::success();
+}

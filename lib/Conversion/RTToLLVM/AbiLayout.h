@@ -49,6 +49,26 @@ inline constexpr Field fields[] = {LLMC_FIELD(I32, max_rows), LLMC_FIELD(I32, ro
 static_assert(fits(fields, sizeof(Struct)));
 } // namespace variant
 
+namespace tensor_map {
+using Struct = llmc_tensor_map_v1;
+inline constexpr Field fields[] = {
+    LLMC_FIELD(I32, arg),        LLMC_FIELD(I32, element),    LLMC_FIELD(I32, rank),       LLMC_FIELD(I32, swizzle),
+    LLMC_FIELD(I64, dims[0]),    LLMC_FIELD(I64, dims[1]),    LLMC_FIELD(I64, dims[2]),    LLMC_FIELD(I64, dims[3]),
+    LLMC_FIELD(I64, dims[4]),    LLMC_FIELD(I64, strides[0]), LLMC_FIELD(I64, strides[1]), LLMC_FIELD(I64, strides[2]),
+    LLMC_FIELD(I64, strides[3]), LLMC_FIELD(I64, strides[4]), LLMC_FIELD(I32, box[0]),     LLMC_FIELD(I32, box[1]),
+    LLMC_FIELD(I32, box[2]),     LLMC_FIELD(I32, box[3]),     LLMC_FIELD(I32, box[4]),     LLMC_FIELD(I32, reserved)};
+static_assert(fits(fields, sizeof(Struct)));
+} // namespace tensor_map
+
+namespace cuda_kernel {
+using Struct = llmc_cuda_kernel_v1;
+inline constexpr Field fields[] = {
+    LLMC_FIELD(Pointer, cubin), LLMC_FIELD(I64, cubin_bytes),  LLMC_FIELD(Pointer, ptx),         LLMC_FIELD(I64, ptx_bytes),
+    LLMC_FIELD(I32, threads),   LLMC_FIELD(I32, shared_bytes), LLMC_FIELD(I32, num_tensor_maps), LLMC_FIELD(I32, reserved),
+    LLMC_FIELD(Pointer, tensor_maps)};
+static_assert(fits(fields, sizeof(Struct)));
+} // namespace cuda_kernel
+
 namespace value {
 using Struct = llmc_value_v1;
 inline constexpr Field fields[] = {LLMC_FIELD(Pointer, name), LLMC_FIELD(I64, offset), LLMC_FIELD(I32, element),

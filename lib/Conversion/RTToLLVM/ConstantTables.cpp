@@ -26,6 +26,15 @@ LLVM::GlobalOp ConstantTables::text(StringRef text) {
   return op;
 }
 
+LLVM::GlobalOp ConstantTables::bytes(StringRef name, StringRef bytes, uint64_t alignment) {
+  if (bytes.empty())
+    return {};
+  LLVM::GlobalOp op = global(name, LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()), LLVM::Linkage::Internal);
+  op.setValueAttr(b.getStringAttr(bytes));
+  op.setAlignment(alignment);
+  return op;
+}
+
 LLVM::LLVMFuncOp ConstantTables::kernel(StringRef name) {
   LLVM::LLVMFuncOp &op = kernels[name];
   if (!op) {

@@ -30,6 +30,8 @@ public:
 
   /// A zero-terminated text.
   mlir::LLVM::GlobalOp text(llvm::StringRef text);
+  /// Bytes at a multiple of `alignment`; null when there are none.
+  mlir::LLVM::GlobalOp bytes(llvm::StringRef name, llvm::StringRef bytes, uint64_t alignment);
   /// An array of structs; null when there are no records.
   mlir::LLVM::GlobalOp array(llvm::StringRef name, llvm::ArrayRef<abi::Field> fields, llvm::ArrayRef<Record> records);
   /// One struct, exported under `name`.

@@ -43,7 +43,8 @@ private:
 
 class Writer {
 public:
-  Writer(ModuleOp module) : module(module), tables(module) {}
+  Writer(ModuleOp module)
+      : module(module), tables(module), cudaKernels(module->getAttrOfType<DictionaryAttr>("rt.cuda_kernels")) {}
   LogicalResult run(StringRef isa);
 
 private:
@@ -51,9 +52,13 @@ private:
   FailureOr<Record> program(StringRef name, bool required);
   FailureOr<Record> launch(rt::LaunchOp op, StringRef prefix, uint64_t index);
   FailureOr<Record> arg(rt::LaunchOp op, rt::ArgAttr arg);
+  FailureOr<Constant> kernel(rt::LaunchOp op, StringRef name);
+  FailureOr<LLVM::GlobalOp> cudaKernel(rt::LaunchOp op, StringRef name);
 
   ModuleOp module;
   ConstantTables tables;
+  DictionaryAttr cudaKernels; // null: the kernels are functions of other objects
+  llvm::StringMap<LLVM::GlobalOp> cudaTables;
   SmallVector<Record> weights;
   llvm::StringMap<std::pair<uint64_t, uint64_t>> weightPlaces; // name -> (index, offset)
 };
@@ -84,13 +89,57 @@ FailureOr<Record> Writer::arg(rt::LaunchOp op, rt::ArgAttr arg) {
   return Record{uint64_t(arg.getKind()), uint64_t(0), value};
 }
 
+/// An array of 19 numbers: the fields of llmc_tensor_map_v1, without `reserved`.
+static Record tensorMap(ArrayRef<int64_t> numbers) {
+  Record record;
+  for (int64_t number : numbers)
+    record.push_back(uint64_t(number));
+  record.push_back(uint64_t(0));
+  return record;
+}
+
+FailureOr<LLVM::GlobalOp> Writer::cudaKernel(rt::LaunchOp op, StringRef name) {
+  if (LLVM::GlobalOp known = cudaTables.lookup(name))
+    return known;
+  auto facts = cudaKernels.getAs<DictionaryAttr>(name);
+  auto text = [&](StringRef key) { return facts ? facts.getAs<StringAttr>(key) : StringAttr(); };
+  auto number = [&](StringRef key) { return facts ? facts.getAs<IntegerAttr>(key) : IntegerAttr(); };
+  if (!text("ptx") || !number("threads") || !number("shared_bytes"))
+    return op.emitOpError("expected the kernel @") << name << " in rt.cuda_kernels, with ptx, threads and shared_bytes";
+  SmallVector<Record> maps;
+  if (auto list = facts.getAs<ArrayAttr>("tensor_maps"))
+    for (auto numbers : list.getAsRange<DenseI64ArrayAttr>())
+      maps.push_back(tensorMap(numbers));
+  StringRef cubin = text("cubin") ? text("cubin").getValue() : StringRef(), ptx = text("ptx");
+  std::string zeroTerminated = (ptx + StringRef("\0", 1)).str(), prefix = ("cuda." + name).str();
+  // A cubin is an ELF file.
+  return cudaTables[name] =
+             tables.array(prefix, abi::cuda_kernel::fields,
+                          {{tables.bytes(prefix + ".cubin", cubin, 64), cubin.size(),
+                            tables.bytes(prefix + ".ptx", zeroTerminated, 1), ptx.size(), uint64_t(number("threads").getInt()),
+                            uint64_t(number("shared_bytes").getInt()), maps.size(), uint64_t(0),
+                            tables.array(prefix + ".tensor_maps", abi::tensor_map::fields, maps)}});
+}
+
+FailureOr<Constant> Writer::kernel(rt::LaunchOp op, StringRef name) {
+  if (!cudaKernels)
+    return Constant(tables.kernel(name));
+  FailureOr<LLVM::GlobalOp> table = cudaKernel(op, name);
+  if (failed(table))
+    return failure();
+  return Constant(*table);
+}
+
 FailureOr<Record> Writer::launch(rt::LaunchOp op, StringRef prefix, uint64_t index) {
   std::string name = (prefix + "." + Twine(index)).str();
   SmallVector<Record> variants, args, values;
   for (auto variant : op.getVariants().getAsRange<rt::VariantAttr>()) {
-    StringRef kernel = variant.getKernel().getValue();
+    StringRef name = variant.getKernel().getValue();
+    FailureOr<Constant> entry = kernel(op, name);
+    if (failed(entry))
+      return failure();
     variants.push_back({uint64_t(variant.getMaxRows()), uint64_t(variant.getRowBlock()), uint64_t(variant.getColBlocks()),
-                        uint64_t(0), tables.kernel(kernel), tables.text(kernel)});
+                        uint64_t(0), *entry, tables.text(name)});
   }
   for (auto attr : op.getArgs().getAsRange<rt::ArgAttr>()) {
     FailureOr<Record> record = arg(op, attr);
@@ -146,7 +195,7 @@ LogicalResult Writer::run(StringRef isa) {
   for (StringRef key : {"element", "layers", "heads", "k_dim", "v_dim", "window", "block_bytes", "layer_bytes", "head_bytes"})
     group.push_back(kv[key]);
   uint64_t vocab = model["vocab"], hidden = model["hidden"];
-  Record record = {sizeof(llmc_module_v1), uint64_t(LLMC_ABI_VERSION), tables.text("cpu"), tables.text(isa),
+  Record record = {sizeof(llmc_module_v1), uint64_t(LLMC_ABI_VERSION), tables.text(cudaKernels ? "cuda" : "cpu"), tables.text(isa),
                    limits["max_tokens"], limits["max_seqs"], limits["max_logits"], vocab, padded(vocab), hidden,
                    padded(hidden), model["max_context"], model["layers"], uint64_t(1), weights.size(), uint64_t(0),
                    tables.array("kv_groups", abi::kv_group::fields, {group}),
@@ -172,7 +221,7 @@ struct RTToLLVMPass : llmc::impl::RTToLLVMPassBase<RTToLLVMPass> {
     // Kernels had the names of their declarations until here; symbols are looked up in what was there first.
     for (Operation *op : sources)
       op->erase();
-    for (StringRef name : {"lm.model", "lm.weights_bytes", "rt.limits", "rt.kv_group"})
+    for (StringRef name : {"lm.model", "lm.weights_bytes", "rt.limits", "rt.kv_group", "rt.cuda_kernels"})
       module->removeAttr(name);
   }
 };

@@ -1,7 +1,7 @@
 //===- PackWeights.cpp - layout and place of every weight -----------------===//
 //
 // One copy and one layout per weight serve every kernel of every ISA (DESIGN D4), so that both follow
-// from the weight alone. Sizes come from llmc/Target/Layout.h, the packer's own.
+// from the weight and the kind of machine. Sizes come from llmc/Target/Layout.h, the packer's own.
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Transforms/LM/StepFunctions.h"
@@ -19,10 +19,12 @@ namespace llmc::lm {
 using namespace mlir;
 using namespace llmc::lm;
 
-static Layout layoutOf(WeightOp weight) {
+static Layout layoutOf(WeightOp weight, bool cuda) {
   // Vectors are added or multiplied in f32 whatever their storage; computed tables are small.
   if (weight.getShape().size() == 1 || weight.getValue())
     return Layout::RowsF32;
+  if (cuda && !isBlockStorage(weight.getStorage()))
+    return Layout::RowsBF16;
   switch (weight.getStorage()) {
   case Storage::F32:
     return Layout::N16F32;
@@ -49,8 +51,14 @@ uint64_t llmc::lm::packedBytes(WeightOp weight, Layout layout) {
 namespace {
 
 struct LMPackWeightsPass : llmc::lm::impl::LMPackWeightsPassBase<LMPackWeightsPass> {
+  using LMPackWeightsPassBase::LMPackWeightsPassBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (target != "cpu" && target != "cuda") {
+      module.emitError() << "expected target cpu or cuda, got '" << target.getValue() << "'";
+      return signalPassFailure();
+    }
     llvm::SetVector<StringAttr> used;
     auto collect = [&](Operation *op) {
       for (NamedAttribute attribute : op->getAttrs())
@@ -67,7 +75,7 @@ struct LMPackWeightsPass : llmc::lm::impl::LMPackWeightsPassBase<LMPackWeightsPa
       auto weight = symbols.lookup<WeightOp>(name);
       if (!weight)
         continue;
-      Layout layout = layoutOf(weight);
+      Layout layout = layoutOf(weight, target == "cuda");
       weight.setLayout(layout);
       weight.setOffsetAttr(builder.getI64IntegerAttr(int64_t(offset)));
       offset = llmc::roundUp(offset + packedBytes(weight, layout), 64);

@@ -19,14 +19,17 @@ void llmc::lm::buildLMFusionPipeline(OpPassManager &pm, const FusionOptions &opt
 }
 
 void llmc::lm::buildLMDecidePipeline(OpPassManager &pm, const DecideOptions &options) {
-  pm.addPass(createLMSetArithPass({options.compute}));
+  std::string target = options.cuda ? "cuda" : "cpu";
+  if (options.cuda)
+    pm.addPass(createLMSampleOnDevicePass());
+  pm.addPass(createLMSetArithPass({options.compute, target}));
   pm.addPass(createLMQuantizeActivationsPass());
   if (options.fuseQuantize)
     pm.addPass(createLMFuseQuantizePass());
   std::string element =
       options.kvElement.empty() ? (options.compute == "f32" ? "f32" : "bf16") : options.kvElement;
   pm.addPass(createLMPageKVPass({element, options.kvBlock}));
-  pm.addPass(createLMPackWeightsPass());
+  pm.addPass(createLMPackWeightsPass({target}));
   pm.addPass(createLMVerifyDecidedPass());
 }
 
@@ -45,6 +48,7 @@ struct DecideFlags : PassPipelineOptions<DecideFlags> {
   Option<int64_t> kvBlock{*this, "kv-block", llvm::cl::desc("tokens per block"), llvm::cl::init(16)};
   Option<bool> fuseQuantize{*this, "fuse-quantize", llvm::cl::desc("fold rounding into producers"),
                             llvm::cl::init(true)};
+  Option<bool> cuda{*this, "cuda", llvm::cl::desc("decide for a GPU"), llvm::cl::init(false)};
 };
 
 } // namespace
@@ -57,6 +61,6 @@ void llmc::lm::registerLMPipelines() {
   PassPipelineRegistration<DecideFlags>(
       "lm-decide", "decides arithmetic, activation formats, KV blocks and packing",
       [](OpPassManager &pm, const DecideFlags &f) {
-        buildLMDecidePipeline(pm, {f.compute, f.kvElement, f.kvBlock, f.fuseQuantize});
+        buildLMDecidePipeline(pm, {f.compute, f.kvElement, f.kvBlock, f.fuseQuantize, f.cuda});
       });
 }

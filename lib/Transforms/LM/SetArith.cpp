@@ -1,7 +1,8 @@
 //===- SetArith.cpp - the numerics contract of every product --------------===//
 //
 // The arithmetic follows from the weight's storage alone: never from the number of rows, the ISA or the
-// thread count, which may change between runs of one package (DESIGN D1).
+// thread count, which may change between runs of one package (DESIGN D1). On a GPU every product is bf16: that is
+// what its matrix unit multiplies.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/LM/LM.h"
@@ -42,6 +43,11 @@ struct LMSetArithPass : llmc::lm::impl::LMSetArithPassBase<LMSetArithPass> {
       getOperation().emitError() << "expected compute default, f32 or q8, got '" << compute.getValue() << "'";
       return signalPassFailure();
     }
+    if (target != "cpu" && (target != "cuda" || compute != "default")) {
+      getOperation().emitError() << "expected target cpu, or cuda with compute default, got '" << target.getValue() << "' with '"
+                                 << compute.getValue() << "'";
+      return signalPassFailure();
+    }
     SymbolTable weights(getOperation());
     getOperation().walk([&](Operation *op) {
       if (auto linear = dyn_cast<LinearOp>(op))
@@ -58,7 +64,9 @@ private:
     auto weight = weights.lookup<WeightOp>(op.getWeight());
     if (!weight) // of a nested module, which is none of this pass's; lm-verify-decided reports the op
       return;
-    Arith arith = compute == "f32" ? Arith::F32 : defaultArith(weight.getStorage());
+    Arith arith = target == "cuda"   ? Arith::BF16
+                  : compute == "f32" ? Arith::F32
+                                     : defaultArith(weight.getStorage());
     if (compute == "q8" && arith == Arith::Q16_G32)
       arith = Arith::Q8_G32;
     op.setArith(arith);

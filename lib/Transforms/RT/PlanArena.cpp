@@ -23,9 +23,9 @@ using namespace llmc;
 
 namespace {
 
-/// Largest row counts of a step.
+/// Largest row counts of a step, and what the rows of every buffer are rounded up to.
 struct Limits {
-  int64_t tokens, seqs, logits;
+  int64_t tokens, seqs, logits, rowPad;
 
   int64_t rows(rt::Rows rows) const {
     switch (rows) {
@@ -157,7 +157,7 @@ LogicalResult Planner::collectBuffers() {
       }
       if (elementCode(type.getElementType()) < 0)
         return dispatch.emitOpError("expected results of f32, bf16, f16, i8, i16 or i32, got ") << type;
-      uint64_t rows = roundUp(limits.rows(dispatch.getRows()), LLMC_ROW_PAD);
+      uint64_t rows = roundUp(limits.rows(dispatch.getRows()), limits.rowPad);
       uint64_t rowBytes = rowElements(type) * (type.getElementTypeBitWidth() / 8);
       bufferOf[result] = buffers.size();
       buffers.push_back({rows * rowBytes, index, index});
@@ -222,8 +222,13 @@ LogicalResult Planner::emit(uint64_t arenaBytes) {
         bufferOf.contains(input) && cast<RankedTensorType>(input.getType()).getElementType().isF32())
       hidden = offset(input);
 
+  uint64_t ids = UINT64_MAX;
+  for (Value result : terminator->getOperands())
+    if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && type.getRank() == 1 && bufferOf.contains(result))
+      ids = offset(result);
+
   b.setInsertionPoint(func);
-  auto program = rt::ProgramOp::create(b, func.getLoc(), func.getSymName(), arenaBytes, offset(logits), hidden);
+  auto program = rt::ProgramOp::create(b, func.getLoc(), func.getSymName(), arenaBytes, offset(logits), hidden, ids);
   b.setInsertionPointToStart(&program.getBody().emplaceBlock());
   for (auto dispatch : func.getOps<rt::DispatchOp>()) {
     auto args = arguments(dispatch);
@@ -241,8 +246,8 @@ LogicalResult Planner::run() {
     return func.emitOpError("expected one block");
   if (failed(readArguments()) || failed(collectBuffers()))
     return failure();
-  // A query tile starts at any token and reads whole tiles: up to LLMC_ROW_PAD rows past the last buffer.
-  return emit(planArena(buffers) + roundUp(LLMC_ROW_PAD * largestRow, 64));
+  // A query tile starts at any token and reads whole tiles: up to rowPad rows past the last buffer.
+  return emit(planArena(buffers) + roundUp(limits.rowPad * largestRow, 64));
 }
 
 struct RTPlanArenaPass : llmc::impl::RTPlanArenaPassBase<RTPlanArenaPass> {
@@ -256,12 +261,16 @@ struct RTPlanArenaPass : llmc::impl::RTPlanArenaPassBase<RTPlanArenaPass> {
         module.emitError("expected limits of 1 to 16777216, got ") << limit;
         return signalPassFailure();
       }
+    if (rowPad < LLMC_ROW_PAD || rowPad % LLMC_ROW_PAD || rowPad > 4096) {
+      module.emitError("expected row-pad to be a multiple of ") << LLMC_ROW_PAD << " up to 4096, got " << rowPad.getValue();
+      return signalPassFailure();
+    }
     auto step = module.lookupSymbol<func::FuncOp>("step");
     if (!step) {
       module.emitError("expected a func @step");
       return signalPassFailure();
     }
-    Planner planner(step, {maxTokens, maxSeqs, maxLogits});
+    Planner planner(step, {maxTokens, maxSeqs, maxLogits, rowPad});
     if (failed(planner.run()))
       return signalPassFailure();
     if (planner.kvGroup().layers)
@@ -271,7 +280,7 @@ struct RTPlanArenaPass : llmc::impl::RTPlanArenaPassBase<RTPlanArenaPass> {
                                                       b.getNamedAttr("max_logits", b.getI64IntegerAttr(maxLogits))}));
     auto reference = module.lookupSymbol<func::FuncOp>("reference");
     // verify asks for the logits of every token.
-    if (reference && failed(Planner(reference, {maxTokens, maxSeqs, maxTokens}).run()))
+    if (reference && failed(Planner(reference, {maxTokens, maxSeqs, maxTokens, rowPad}).run()))
       signalPassFailure();
   }
 };

@@ -45,6 +45,7 @@ struct DecideOptions {
   std::string kvElement;           // bf16, f16, f32; empty: bf16, and f32 under compute = f32
   int64_t kvBlock = 16;
   bool fuseQuantize = true;
+  bool cuda = false; // arithmetic and layouts of a GPU, greedy sampling on it
 };
 
 /// Phase "fused": lm as imported to fused lm (nothing decided yet).

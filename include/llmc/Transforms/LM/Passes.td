@@ -62,16 +62,17 @@ def LMFuseResidualPass : LM_Pass<"lm-fuse-residual"> {
 def LMSetArithPass : LM_Pass<"lm-set-arith"> {
   let summary = "decides the numerics contract of every matrix product";
   let description = [{
-    Sets `arith` where it is absent. `default`: q8_g32 for q4_0, q4_1 and q8_0 weights, bf16_eo32 for bf16, f32 for f16
-    and f32. `f32`: f32 everywhere, weights widened exactly.
+    Sets `arith` where it is absent. On a CPU, `default`: q16_g32 for q4_0, q4_1 and q8_0 weights (q8_g32 with compute `q8`),
+    bf16_eo32 for bf16, f32 for f16 and f32. `f32`: f32 everywhere, weights widened exactly. On target `cuda`: bf16.
   }];
-  let options = [Option<"compute", "compute", "std::string", "\"default\"", "default, f32 or q8">];
+  let options = [Option<"compute", "compute", "std::string", "\"default\"", "default, f32 or q8">,
+                 Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">];
 }
 
 def LMQuantizeActivationsPass : LM_Pass<"lm-quantize-activations"> {
   let summary = "makes the rounding of activations explicit";
   let description = [{
-    Inserts `lm.quantize` (q8_g32, q16_g32) or `lm.round` (bf16_eo32) before products whose arithmetic wants it: one per input,
+    Inserts `lm.quantize` (q8_g32, q16_g32) or `lm.round` (bf16_eo32, bf16) before products whose arithmetic wants it: one per input,
     right after the input is computed.
   }];
 }
@@ -98,7 +99,17 @@ def LMPackWeightsPass : LM_Pass<"lm-pack-weights"> {
   let description = [{
     Drops weights that nothing uses; gives the others a layout (matrices: n16 of their storage; vectors and computed
     tables: rows of f32) and an offset, a multiple of 64, in order of first use by the step, so that decoding reads the
-    package front to back. Sets the module's `lm.weights_bytes`.
+    package front to back. Sets the module's `lm.weights_bytes`. On target `cuda` matrices of f32, f16 and bf16 become rows of
+    bf16, which is what its products round them to.
+  }];
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">];
+}
+
+def LMSampleOnDevicePass : LM_Pass<"lm-sample-on-device"> {
+  let summary = "greedy ids as a result of the step";
+  let description = [{
+    Appends `lm.argmax` of the logits (the first result) to `@step` and its ids to the results, so that a greedy row needs
+    no logits on the host. Does nothing where the step returns ids already.
   }];
 }
 

@@ -1,6 +1,6 @@
 //===- Device.h - what the engine asks of a device --------------*- C++ -*-===//
 //
-// The small interface behind which `cpu` (and later `cuda`) live. A device owns a
+// The small interface behind which `cpu` and `cuda` live. A device owns a
 // loaded module, its weights, its arena and the pool of KV blocks; it executes
 // ragged steps (llmc_step_v1). It knows nothing of sequences, prompts or text.
 //
@@ -10,6 +10,7 @@
 
 #include "llmc/abi.h"
 #include "runtime/device/Ledger.h"
+#include "runtime/package/WeightSource.h"
 
 #include <functional>
 #include <memory>
@@ -21,16 +22,16 @@
 
 namespace llmc {
 
-/// What a device loads: the generated shared objects and where the weights lie.
+/// What a device loads: the generated shared objects and the weights.
 struct DevicePayload {
   struct Module {
-    std::string isa;        // "avx2", "avx512vnni"
+    std::string isa;        // "avx2", "avx512vnni"; "sm_90a"
     std::string_view bytes; // a shared object; copied during load
   };
   std::vector<Module> modules;
-  int weightsFd = -1; // stays open and owned by the caller while the device lives
-  uint64_t weightsOffset = 0, weightsBytes = 0;
-  std::string path; // for messages
+  const WeightSource *weights = nullptr; // owned by the caller, outlives the device
+  std::string path;                      // for messages
+  bool trapChecks = false; // compiled with --trap-checks: kernels trap where an id or a block is out of range
 };
 
 struct DeviceOptions {
@@ -38,9 +39,25 @@ struct DeviceOptions {
   std::string isa;          // empty: the best that CPU and package both have
   bool mapWeights = false;  // true: serve from the file mapping, never copy into huge pages
   uint64_t kvBytes = 0;     // budget of the KV pool; 0: what kvTokens needs
-  uint64_t kvTokens = 0;    // used when kvBytes is 0; 0: the model's longest context
+  uint64_t kvTokens = 0;    // used when kvBytes is 0; 0: the model's longest context (on a GPU as much of it as fits)
   bool pinThreads = true;
   bool checkMemory = true;  // refuse at load what the machine cannot hold
+  // On a GPU:
+  unsigned device = 0;       // its number in the driver's order
+  bool ptx = false;          // compile the PTX even where there is a cubin
+  bool syncLaunches = false; // wait for every launch, so that an error names its kernel
+  /// Called now and then while weights are loaded, and once at the end.
+  std::function<void(uint64_t done, uint64_t total)> onProgress;
+};
+
+/// Where a model runs, for people.
+struct DeviceInfo {
+  std::string name;   // "cpu", "NVIDIA H200"
+  std::string detail; // "avx512vnni"; "sm_90a, driver 13.0"
+  /// Of the GPU's memory, in bytes, everything on it counted (other processes, too); 0 on a CPU.
+  uint64_t memoryTotal = 0;
+  uint64_t usedBefore = 0; // with a context, before anything of the model was on it
+  uint64_t usedAfter = 0;  // after load
 };
 
 /// A value of a launch, found in the arena right after the launch.
@@ -60,6 +77,7 @@ public:
 
   virtual const llmc_module_v1 &module() const = 0;
   virtual unsigned threads() const = 0;
+  virtual DeviceInfo info() const = 0;
 
   /// Executes one step and fills the wanted outputs. Throws Error when the step
   /// is not well formed (a size over the module's limits, a block that does not
@@ -80,7 +98,7 @@ public:
   /// Copies one block (blockBytes() bytes) to host memory.
   virtual void readBlock(int32_t block, void *to) const = 0;
 
-  /// The packed weights, [module().weights_bytes], as the file has them.
+  /// The packed weights on the host, [module().weights_bytes]. A device that keeps none there reads them at the first call.
   virtual const std::byte *weights() const = 0;
 
   /// Starts the background work (copy of the weights into huge pages, population
@@ -96,6 +114,9 @@ public:
 /// Throws Error when no module suits this CPU, a module or the weights are damaged
 /// or the memory does not suffice.
 std::unique_ptr<Device> makeCpuDevice(const DevicePayload &payload, const DeviceOptions &options);
+
+/// Throws Error when there is no CUDA driver or GPU, the GPU cannot run the module or its memory does not suffice.
+std::unique_ptr<Device> makeCudaDevice(const DevicePayload &payload, const DeviceOptions &options);
 
 } // namespace llmc
 

@@ -31,6 +31,20 @@ std::string readable(uint64_t bytes) {
   return text;
 }
 
+const char *kindName(MemoryKind kind) {
+  switch (kind) {
+  case MemoryKind::Anonymous:
+    return "anonymous";
+  case MemoryKind::File:
+    return "file";
+  case MemoryKind::Pinned:
+    return "pinned";
+  case MemoryKind::Device:
+    return "device";
+  }
+  return "?";
+}
+
 Json opList(const llmc_program_v1 &program) {
   Json ops = Json::array();
   for (uint32_t i = 0; i < program.num_launches; ++i) {
@@ -56,7 +70,10 @@ Json toJson(Model &model, const Ledger &ledger, Device *device, uint64_t tokens)
     j["sections"].push_back({{"name", s.name}, {"offset", s.offset}, {"bytes", s.size}});
   j["memory"] = {{"context", tokens}, {"items", Json::array()}, {"anonymous_bytes", ledger.anonymousBytes()}};
   for (const LedgerItem &item : ledger.items)
-    j["memory"]["items"].push_back({{"name", item.name}, {"bytes", item.bytes}, {"anonymous", item.anonymous}});
+    j["memory"]["items"].push_back({{"name", item.name},
+                                    {"bytes", item.bytes},
+                                    {"anonymous", item.kind == MemoryKind::Anonymous},
+                                    {"kind", kindName(item.kind)}});
   if (device) {
     j["isa"] = device->module().isa;
     j["ops"] = opList(device->module().program);
@@ -93,7 +110,7 @@ void print(Model &model, const Ledger &ledger, uint64_t tokens, bool listWeights
                   static_cast<unsigned long long>(w.bytes), static_cast<unsigned long long>(w.offset));
   std::printf("\nmemory while serving %llu tokens of context\n", static_cast<unsigned long long>(tokens));
   for (const LedgerItem &item : ledger.items)
-    std::printf("  %-26s %12s%s\n", item.name.c_str(), readable(item.bytes).c_str(), item.anonymous ? "" : "  (page cache)");
+    std::printf("  %-26s %12s%s\n", item.name.c_str(), readable(item.bytes).c_str(), memoryNote(item.kind));
   std::printf("  %-26s %12s\n", "anonymous, total", readable(ledger.anonymousBytes()).c_str());
 }
 

@@ -39,6 +39,14 @@ std::vector<int32_t> Model::encode(const std::string &text, bool raw) {
   return tokenizer().encode(text, !raw, raw && tokenizer().addsBos());
 }
 
+// A package has modules for CPUs or one for a GPU: their weights have different layouts.
+bool Model::gpu() const {
+  for (const llmc_package_section &section : package_.sections())
+    if (std::string_view(section.name).starts_with("module.sm_"))
+      return true;
+  return false;
+}
+
 std::unique_ptr<Device> Model::makeDevice(uint64_t tokens, bool check) {
   const auto start = std::chrono::steady_clock::now();
   DevicePayload payload;
@@ -54,7 +62,7 @@ std::unique_ptr<Device> Model::makeDevice(uint64_t tokens, bool check) {
   options.kvBytes = flags_.kvBytes;
   options.checkMemory = check;
   options.kvTokens = flags_.context ? flags_.context : tokens;
-  std::unique_ptr<Device> device = makeCpuDevice(payload, options);
+  std::unique_ptr<Device> device = gpu() ? makeCudaDevice(payload, options) : makeCpuDevice(payload, options);
   deviceSeconds += secondsSince(start);
   return device;
 }

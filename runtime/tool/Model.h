@@ -34,6 +34,8 @@ public:
   /// Ids of a prompt: `raw` text gets a beginning-of-sequence token where the model has one.
   std::vector<int32_t> encode(const std::string &text, bool raw);
 
+  /// True if the package was compiled for a GPU.
+  bool gpu() const;
   /// The device with a KV pool for `tokens` (or for --context or --kv-memory where given).
   /// `check`: refuse what the machine's memory cannot hold.
   std::unique_ptr<Device> makeDevice(uint64_t tokens, bool check = true);

@@ -1,7 +1,7 @@
 //===- Run.cpp - answers one prompt ---------------------------------------===//
 #include "llmc/Support/Error.h"
 #include "llmc/Support/File.h"
-#include "runtime/device/cpu/Memory.h"
+#include "runtime/device/Memory.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/tokenizer/Utf8Stream.h"
 #include "runtime/tool/Commands.h"
@@ -90,7 +90,7 @@ void printStats(Model &model, Device &device, const Sequence &s, const Times &t)
                device.threads(), device.module().isa);
   for (const LedgerItem &item : ledger.items)
     std::fprintf(stderr, "%-28s %14llu bytes%s\n", item.name.c_str(), static_cast<unsigned long long>(item.bytes),
-                 item.anonymous ? "" : " (page cache)");
+                 memoryNote(item.kind));
   std::fprintf(stderr, "%-28s %14llu bytes, process %llu\n", "anonymous memory",
                static_cast<unsigned long long>(ledger.anonymousBytes()),
                static_cast<unsigned long long>(anonymousBytes()));

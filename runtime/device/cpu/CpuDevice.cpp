@@ -1,8 +1,8 @@
 //===- CpuDevice.cpp ------------------------------------------------------===//
 #include "runtime/device/cpu/CpuDevice.h"
 #include "llmc/Support/Error.h"
+#include "runtime/device/CheckStep.h"
 #include "runtime/device/cpu/CpuFeatures.h"
-#include "runtime/engine/Sampler.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -33,7 +33,8 @@ CpuDevice::CpuDevice(const DevicePayload &payload, const DeviceOptions &options)
   if (std::string_view(module_->target) != "cpu")
     throw Error(path_ + ": expected a module for cpu, got one for " + module_->target);
 
-  loadWeights(payload);
+  checkWeights(*payload.weights);
+  source_ = payload.weights;
   const uint64_t wanted = options.kvTokens ? options.kvTokens : module_->max_context;
   const uint64_t blocks =
       options.kvBytes ? options.kvBytes / blockBytes() : (wanted + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK;
@@ -44,17 +45,18 @@ CpuDevice::CpuDevice(const DevicePayload &payload, const DeviceOptions &options)
     throw Error("KV pool: " + std::to_string(blocks) + " blocks are too many");
   numBlocks_ = uint32_t(blocks);
 
-  const uint64_t weights = options.mapWeights ? 0 : module_->weights_bytes;
+  const uint64_t weights = options.mapWeights && source_->mappable() ? 0 : module_->weights_bytes;
   const uint64_t total = weights + module_->program.arena_bytes + blocks * blockBytes();
   if (uint64_t have = availableMemory(); options.checkMemory && total > have)
     throw Error("the model needs " + std::to_string(total) + " bytes (weights " + std::to_string(weights) + ", arena " +
                 std::to_string(module_->program.arena_bytes) + ", KV pool " + std::to_string(blocks * blockBytes()) +
                 "), but only " + std::to_string(have) + " are available");
+  loadWeights();
   arena_ = Mapping::anonymous(module_->program.arena_bytes, "arena");
   kv_ = Mapping::anonymous(blocks * blockBytes(), "KV pool");
   pool_ = std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::availableCpus(),
                                        options.pinThreads);
-  buffers_.emplace(*module_, module_->max_tokens);
+  buffers_.emplace(*module_, module_->program, StepBufferShape{LLMC_ROW_PAD, false, numBlocks_});
   executor_.emplace(module_->program, *buffers_);
   previousIds_.assign(module_->max_logits, 0);
   bindProgram();
@@ -66,22 +68,30 @@ CpuDevice::~CpuDevice() {
     copier_.join();
 }
 
-void CpuDevice::loadWeights(const DevicePayload &payload) {
-  if (payload.weightsBytes != module_->weights_bytes)
+void CpuDevice::checkWeights(const WeightSource &source) const {
+  if (source.size() != module_->weights_bytes)
     throw Error(path_ + ": expected " + std::to_string(module_->weights_bytes) + " bytes of weights, got " +
-                std::to_string(payload.weightsBytes));
+                std::to_string(source.size()));
+  if (!source.mappable())
+    return;
   struct stat info;
   // A mapping past the end of the file would fault when first touched.
-  if (fstat(payload.weightsFd, &info) != 0)
+  if (fstat(source.fd(), &info) != 0)
     throw Error(path_ + ": cannot read the weights: " + std::strerror(errno));
-  if (uint64_t(info.st_size) < payload.weightsOffset ||
-      uint64_t(info.st_size) - payload.weightsOffset < payload.weightsBytes)
-    throw Error(path_ + ": truncated: the weights end at byte " +
-                std::to_string(payload.weightsOffset + payload.weightsBytes) + ", the file at " +
-                std::to_string(info.st_size));
-  weightsFd_ = payload.weightsFd;
-  weightsOffset_ = payload.weightsOffset;
-  mapped_ = Mapping::file(weightsFd_, weightsOffset_, module_->weights_bytes, path_ + ": weights");
+  if (uint64_t(info.st_size) < source.fileOffset() || uint64_t(info.st_size) - source.fileOffset() < source.size())
+    throw Error(path_ + ": truncated: the weights end at byte " + std::to_string(source.fileOffset() + source.size()) +
+                ", the file at " + std::to_string(info.st_size));
+}
+
+// Serves from the file where the image is part of one; weights that come in shards or out of a recipe are read now.
+void CpuDevice::loadWeights() {
+  if (source_->mappable()) {
+    mapped_ = Mapping::file(source_->fd(), source_->fileOffset(), module_->weights_bytes, path_ + ": weights");
+    return;
+  }
+  huge_ = Mapping::anonymous(module_->weights_bytes, "weights");
+  source_->readParallel(0, huge_.data(), module_->weights_bytes, options_.threads);
+  hugeInUse_ = true;
 }
 
 void CpuDevice::bindProgram() {
@@ -92,7 +102,7 @@ void CpuDevice::startBackground() {
   if (copierStarted_)
     return;
   copierStarted_ = true;
-  if (!options_.mapWeights)
+  if (!options_.mapWeights && mapped_.data())
     huge_ = Mapping::anonymous(module_->weights_bytes, "weights");
   copier_ = std::thread([this] { background(); });
 }
@@ -100,9 +110,9 @@ void CpuDevice::startBackground() {
 void CpuDevice::background() {
   // Behind the threads of the step, but not so far that they, always busy or spinning, starve it.
   setpriority(PRIO_PROCESS, id_t(syscall(SYS_gettid)), 5);
-  for (uint64_t at = 0; huge_.data() && at < module_->weights_bytes && !cancel_;) {
+  for (uint64_t at = 0; mapped_.data() && huge_.data() && at < module_->weights_bytes && !cancel_;) {
     const uint64_t piece = std::min(kCopyPiece, module_->weights_bytes - at);
-    ssize_t n = pread(weightsFd_, huge_.data() + at, piece, off_t(weightsOffset_ + at));
+    ssize_t n = pread(source_->fd(), huge_.data() + at, piece, off_t(source_->fileOffset() + at));
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
@@ -121,72 +131,13 @@ void CpuDevice::finishBackground() {
     copier_.join();
 }
 
-void CpuDevice::checkStep(const llmc_step_v1 &s) const {
-  const llmc_module_v1 &m = *module_;
-  auto fail = [](const std::string &what) { throw Error("step: " + what); };
-  auto atMost = [&](const char *what, uint32_t value, uint32_t limit) {
-    if (value > limit)
-      fail(std::string("expected at most ") + std::to_string(limit) + " " + what + ", got " + std::to_string(value));
-  };
-  if (s.version != LLMC_ABI_VERSION || s.struct_size != sizeof(llmc_step_v1))
-    fail("expected version " + std::to_string(LLMC_ABI_VERSION) + ", got " + std::to_string(s.version));
-  atMost("tokens", s.num_tokens, m.max_tokens);
-  atMost("sequences", s.num_seqs, m.max_seqs);
-  atMost("rows of logits", s.num_logits, m.max_logits);
-  if (s.num_kv_groups != m.num_kv_groups)
-    fail("expected " + std::to_string(m.num_kv_groups) + " KV groups, got " + std::to_string(s.num_kv_groups));
-  if (s.tree_mask || s.adapter_ids || s.embeddings)
-    fail("tree masks, adapters and embedding rows are not supported by this module");
-  if (!s.token_ids || !s.positions || !s.seq_starts || !s.kv_lengths || !s.kv || (s.num_logits && !s.logits_rows))
-    fail("an input is null");
-  for (uint32_t t = 0; t < s.num_tokens; ++t) {
-    const int64_t id = s.token_ids[t];
-    if (id >= int64_t(m.vocab) || id < -int64_t(m.max_logits))
-      fail("expected token ids below " + std::to_string(m.vocab) + ", got " + std::to_string(id));
-  }
-  if (s.seq_starts[0] != 0 || s.seq_starts[s.num_seqs] != int32_t(s.num_tokens))
-    fail("the sequences do not cover the tokens");
-  for (uint32_t i = 0; i < s.num_logits; ++i)
-    if (uint32_t(s.logits_rows[i]) >= s.num_tokens || (i && s.logits_rows[i] <= s.logits_rows[i - 1]))
-      fail("the rows of logits are not ascending token indices");
-  checkKv(s);
-}
-
-void CpuDevice::checkKv(const llmc_step_v1 &s) const {
-  auto fail = [](const std::string &what) { throw Error("step: " + what); };
-  const llmc_kv_view_v1 &kv = s.kv[0];
-  if (!kv.block_table || !kv.slots)
-    fail("a block table or the slots are null");
-  for (uint32_t i = 0; i < s.num_seqs; ++i) {
-    const int32_t begin = s.seq_starts[i], end = s.seq_starts[i + 1];
-    if (end < begin)
-      fail("the sequence starts descend");
-    const int64_t length = s.kv_lengths[i];
-    if (length < end - begin || length > int64_t(kv.block_table_stride) * LLMC_KV_BLOCK)
-      fail("expected a KV length of at least the new tokens and at most " +
-           std::to_string(uint64_t(kv.block_table_stride) * LLMC_KV_BLOCK) + ", got " + std::to_string(length));
-    for (int32_t t = begin; t < end; ++t)
-      if (s.positions[t] != length - (end - t) || kv.slots[t] < -1 ||
-          uint32_t(kv.slots[t] + 1) > numBlocks_ * LLMC_KV_BLOCK)
-        fail("token " + std::to_string(t) + " has position " + std::to_string(s.positions[t]) + " and slot " +
-             std::to_string(kv.slots[t]) + ", which do not fit a cache of " + std::to_string(length) + " tokens and " +
-             std::to_string(numBlocks_) + " blocks");
-    for (int64_t b = 0; b * LLMC_KV_BLOCK < length; ++b)
-      if (uint32_t(kv.block_table[i * uint64_t(kv.block_table_stride) + uint64_t(b)]) >= numBlocks_)
-        fail("sequence " + std::to_string(i) + " refers to a block that does not exist");
-  }
-}
-
 void CpuDevice::step(const llmc_step_v1 &s) {
-  checkStep(s);
+  checkStep(*module_, s, numBlocks_);
   if (!hugeInUse_ && hugeReady_.load(std::memory_order_acquire)) {
     hugeInUse_ = true;
     bindProgram();
   }
-  buffers_->fill(s);
-  for (uint32_t t = 0; t < s.num_tokens; ++t)
-    if (int32_t &id = buffers_->ids[t]; id < 0)
-      id = previousIds_[size_t(-1 - id)];
+  buffers_->fill(s, previousIds_);
   if (observer_) {
     LaunchHooks hooks;
     hooks.after = [&](const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows, double seconds) {
@@ -211,41 +162,39 @@ void CpuDevice::output(const llmc_step_v1 &s) {
       std::memcpy(s.out_hidden + uint64_t(i) * m.hidden, hidden + uint64_t(i) * m.padded_hidden,
                   m.hidden * sizeof(float));
   }
-  Sampler sampler;
-  std::vector<std::pair<int32_t, float>> probabilities;
-  for (uint32_t i = 0; s.samplers && i < s.num_logits; ++i) {
-    const llmc_sampler_v1 &settings = s.samplers[i];
-    const bool wanted = s.out_logprobs && s.out_logprob_ids;
-    const int32_t id = sampler.sample({logits + uint64_t(i) * m.padded_vocab, m.vocab}, settings,
-                                      wanted ? &probabilities : nullptr);
-    if (s.out_ids)
-      s.out_ids[i] = id;
-    previousIds_[i] = std::max(id, 0);
-    for (uint32_t k = 0; wanted && id >= 0 && k < probabilities.size(); ++k) {
-      s.out_logprob_ids[uint64_t(i) * (1 + settings.logprobs) + k] = probabilities[k].first;
-      s.out_logprobs[uint64_t(i) * (1 + settings.logprobs) + k] = probabilities[k].second;
-    }
-  }
+  for (uint32_t i = 0; s.samplers && i < s.num_logits; ++i)
+    previousIds_[i] = std::max(sampler_.sample(s, i, {logits + uint64_t(i) * m.padded_vocab, m.vocab}), 0);
 }
 
 void CpuDevice::zeroBlocks(std::span<const int32_t> blocks) {
+  for (int32_t b : blocks)
+    checkBlock(b, numBlocks_);
   for (int32_t b : blocks)
     std::memset(block(b), 0, blockBytes());
 }
 
 void CpuDevice::copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo) {
+  for (auto [from, to] : fromTo) {
+    checkBlock(from, numBlocks_);
+    checkBlock(to, numBlocks_);
+  }
   for (auto [from, to] : fromTo)
-    std::memcpy(block(to), block(from), blockBytes());
+    std::memmove(block(to), block(from), blockBytes());
 }
 
-void CpuDevice::readBlock(int32_t index, void *to) const { std::memcpy(to, block(index), blockBytes()); }
+void CpuDevice::readBlock(int32_t index, void *to) const {
+  checkBlock(index, numBlocks_);
+  std::memcpy(to, block(index), blockBytes());
+}
 
 Ledger CpuDevice::ledger() const {
   Ledger ledger;
-  ledger.add("weights (file mapping)", mapped_.footprint(), false);
-  if (!options_.mapWeights)
-    ledger.add("weights (huge-page copy)", huge_.data() ? huge_.footprint()
-                                                        : (module_->weights_bytes + kHugePage - 1) / kHugePage * kHugePage);
+  if (mapped_.data())
+    ledger.add("weights (file mapping)", mapped_.footprint(), MemoryKind::File);
+  const uint64_t copy =
+      huge_.data() ? huge_.footprint() : (module_->weights_bytes + kHugePage - 1) / kHugePage * kHugePage;
+  if (!options_.mapWeights || !mapped_.data())
+    ledger.add(mapped_.data() ? "weights (huge-page copy)" : "weights", copy);
   ledger.add("arena", arena_.footprint());
   ledger.add("kv pool", kv_.footprint());
   return ledger;

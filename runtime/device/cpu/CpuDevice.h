@@ -3,9 +3,10 @@
 #define LLMC_RUNTIME_DEVICE_CPU_CPUDEVICE_H
 
 #include "runtime/device/Device.h"
+#include "runtime/device/SampleRow.h"
 #include "runtime/device/cpu/Executor.h"
-#include "runtime/device/cpu/Memory.h"
-#include "runtime/device/cpu/ModuleLoader.h"
+#include "runtime/device/Memory.h"
+#include "runtime/device/ModuleLoader.h"
 #include "runtime/device/cpu/ThreadPool.h"
 
 #include <atomic>
@@ -21,6 +22,7 @@ public:
 
   const llmc_module_v1 &module() const override { return *module_; }
   unsigned threads() const override { return pool_->size(); }
+  DeviceInfo info() const override { return {"cpu", module_->isa, 0, 0, 0}; }
   void step(const llmc_step_v1 &step) override;
   void reference(std::span<const int32_t> ids, float *logits) override;
   void setObserver(LaunchObserver observer) override { observer_ = std::move(observer); }
@@ -29,15 +31,14 @@ public:
   void zeroBlocks(std::span<const int32_t> blocks) override;
   void copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo) override;
   void readBlock(int32_t block, void *to) const override;
-  const std::byte *weights() const override { return mapped_.data(); }
+  const std::byte *weights() const override { return mapped_.data() ? mapped_.data() : huge_.data(); }
   void startBackground() override;
   void finishBackground() override;
   Ledger ledger() const override;
 
 private:
-  void checkStep(const llmc_step_v1 &step) const;
-  void checkKv(const llmc_step_v1 &step) const;
-  void loadWeights(const DevicePayload &payload);
+  void checkWeights(const WeightSource &source) const;
+  void loadWeights();
   void background();
   void bindProgram();
   void output(const llmc_step_v1 &step);
@@ -47,14 +48,14 @@ private:
   LoadedModule loaded_;
   const llmc_module_v1 *module_ = nullptr;
   DeviceOptions options_;
-  int weightsFd_ = -1;
-  uint64_t weightsOffset_ = 0;
+  const WeightSource *source_ = nullptr;
   Mapping mapped_, huge_, arena_, kv_;
   uint32_t numBlocks_ = 0;
   std::unique_ptr<ThreadPool> pool_;
   std::optional<StepBuffers> buffers_;
   std::optional<Executor> executor_;
   LaunchObserver observer_;
+  RowSampler sampler_;
   std::vector<int32_t> previousIds_; // output slots of the last step
 
   std::thread copier_;

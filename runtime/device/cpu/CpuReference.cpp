@@ -65,15 +65,15 @@ void CpuDevice::reference(std::span<const int32_t> ids, float *logits) {
   const int32_t starts[2] = {0, int32_t(tokens)}, length = int32_t(tokens);
 
   Mapping arena = Mapping::anonymous(p.arena_bytes, "reference arena");
-  StepBuffers buffers(m, m.max_tokens);
+  StepBuffers buffers(m, p, {});
   Executor executor(p, buffers);
-  executor.bind({arena.data(), mapped_.data(), {}});
-  UnpackedWeights unpacked(m, mapped_.data());
+  executor.bind({arena.data(), weights(), {}});
+  UnpackedWeights unpacked(m, weights());
   LaunchHooks hooks;
   hooks.before = [&](const llmc_launch_v1 &launch, void **args) { unpacked.provide(launch, args); };
   hooks.after = [&](const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t count, double seconds) {
     if (observer_)
-      observer_({launch, arena.data(), count, buffers.tokens, buffers.logitsRows, 1, variant, seconds});
+      observer_({launch, arena.data(), count, buffers.tokens(), buffers.logitsRows(), 1, variant, seconds});
   };
 
   uint32_t head = 0;
@@ -91,7 +91,7 @@ void CpuDevice::reference(std::span<const int32_t> ids, float *logits) {
     step.kv_lengths = &length;
     std::iota(rows.begin(), rows.end(), int32_t(first));
     step.logits_rows = rows.data();
-    buffers.fill(step);
+    buffers.fill(step, {});
     if (first == 0) {
       if (head > 0)
         executor.run(*pool_, &hooks, int32_t(head) - 1);

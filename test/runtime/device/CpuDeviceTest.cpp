@@ -1,7 +1,7 @@
 #include "FakeDevice.h"
 #include "llmc/Support/Error.h"
 #include "runtime/device/cpu/CpuFeatures.h"
-#include "runtime/device/cpu/ModuleLoader.h"
+#include "runtime/device/ModuleLoader.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/engine/Batch.h"
 #include "runtime/engine/Score.h"
@@ -150,6 +150,10 @@ TEST(CpuDevice, RefusesIllFormedSteps) {
   with([&](auto &s) { s.logits_rows = badRows; }, "not ascending token indices");
   with([&](auto &s) { s.kv_lengths = badLengths; }, "expected a KV length");
   with([](auto &s) { s.positions = nullptr; }, "an input is null");
+  const int32_t farStarts[] = {0, 1 << 30, 3}, lengths[] = {3, 3};
+  with([&](auto &s) { s.num_seqs = 2, s.seq_starts = farStarts, s.kv_lengths = lengths; }, "the sequence starts descend");
+  const int32_t longLength[] = {97};
+  with([&](auto &s) { s.kv_lengths = longLength; }, "at most 96, got 97");
   llmc_kv_view_v1 view{badTable, badSlots, 6, 0};
   with([&](auto &s) { s.kv = &view; }, "token 2");
   const int32_t slots[] = {0, 1, 2};
@@ -162,8 +166,21 @@ TEST(CpuDevice, RefusesTruncatedWeightsBeforeTouchingThem) {
   DevicePayload payload = loaded.payload();
   ASSERT_EQ(0, ftruncate(loaded.fd, fake::kWeightsBytes - 1));
   expectError([&] { makeCpuDevice(payload, threads(1)); }, "fake: truncated: the weights end at byte");
-  payload.weightsBytes -= 64;
+  loaded.source.length -= 64;
   expectError([&] { makeCpuDevice(payload, threads(1)); }, "bytes of weights, got");
+}
+
+TEST(CpuDevice, ServesWeightsThatAreNoPartOfOneFile) {
+  Loaded loaded(threads(2));
+  loaded.source.plain = false;
+  std::unique_ptr<Device> device = makeCpuDevice(loaded.payload(), threads(2));
+  const std::vector<int32_t> ids = someIds(40);
+  EXPECT_EQ(allLogits(*loaded.device, ids, 8), allLogits(*device, ids, 8));
+  device->startBackground();
+  device->finishBackground();
+  EXPECT_EQ(allLogits(*loaded.device, ids, 8), allLogits(*device, ids, 8));
+  EXPECT_EQ(0, std::memcmp(loaded.device->weights(), device->weights(), fake::kWeightsBytes));
+  EXPECT_EQ(device->ledger().items[0].name, "weights");
 }
 
 TEST(CpuDevice, RefusesWhatIsNoModule) {

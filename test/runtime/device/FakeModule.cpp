@@ -111,6 +111,7 @@ void referenceHead(void *const *args, int64_t, int64_t begin, int64_t end) {
     }
 }
 
+const void *code(llmc_kernel_fn kernel) { return reinterpret_cast<const void *>(kernel); }
 constexpr llmc_arg_v1 arena(uint64_t at) { return {LLMC_ARG_ARENA, 0, at}; }
 constexpr llmc_arg_v1 step(uint64_t field) { return {LLMC_ARG_STEP, 0, field}; }
 constexpr llmc_arg_v1 weight(uint64_t at) { return {LLMC_ARG_WEIGHT, 0, at}; }
@@ -122,11 +123,11 @@ const llmc_arg_v1 appendArgs[] = {arena(kX), step(LLMC_FIELD_SLOTS), kv()};
 const llmc_arg_v1 attentionArgs[] = {step(LLMC_FIELD_QUERY_TILES), step(LLMC_FIELD_BLOCK_TABLE), kv(), arena(kY)};
 const llmc_arg_v1 gatherArgs[] = {step(LLMC_FIELD_LOGITS_ROWS), arena(kX), arena(kY), arena(kG)};
 const llmc_arg_v1 headArgs[] = {arena(kG), weight(kHeadOffset), arena(kLogits)};
-const llmc_variant_v1 embedForms[] = {{UINT32_MAX, 1, 1, 0, embed, "embed"}};
-const llmc_variant_v1 appendForms[] = {{UINT32_MAX, 1, 1, 0, append, "append"}};
-const llmc_variant_v1 attentionForms[] = {{1, 1, 1, 0, attention, "attention_1"}, {UINT32_MAX, 4, 1, 0, attention, "attention_4"}};
-const llmc_variant_v1 gatherForms[] = {{UINT32_MAX, 1, 1, 0, gather, "gather"}};
-const llmc_variant_v1 headForms[] = {{1, 1, 2, 0, head<1>, "head_1"}, {UINT32_MAX, 3, 2, 0, head<3>, "head_3"}};
+const llmc_variant_v1 embedForms[] = {{UINT32_MAX, 1, 1, 0, code(embed), "embed"}};
+const llmc_variant_v1 appendForms[] = {{UINT32_MAX, 1, 1, 0, code(append), "append"}};
+const llmc_variant_v1 attentionForms[] = {{1, 1, 1, 0, code(attention), "attention_1"}, {UINT32_MAX, 4, 1, 0, code(attention), "attention_4"}};
+const llmc_variant_v1 gatherForms[] = {{UINT32_MAX, 1, 1, 0, code(gather), "gather"}};
+const llmc_variant_v1 headForms[] = {{1, 1, 2, 0, code(head<1>), "head_1"}, {UINT32_MAX, 3, 2, 0, code(head<3>), "head_3"}};
 const llmc_value_v1 embedValue[] = {{"embedding", kX, LLMC_F32, LLMC_ROWS_TOKENS, kHidden, kHidden, 0}};
 const llmc_value_v1 attentionValue[] = {{"blk.0.attention", kY, LLMC_F32, LLMC_ROWS_TOKENS, kHidden, kHidden, 0}};
 const llmc_value_v1 logitsValue[] = {{"logits", kLogits, LLMC_F32, LLMC_ROWS_LOGITS, kVocab, kPaddedVocab, 0}};
@@ -140,8 +141,8 @@ const llmc_launch_v1 launches[] = {
 const llmc_arg_v1 refEmbedArgs[] = {step(LLMC_FIELD_TOKEN_IDS), unpacked(0), arena(kX)};
 const llmc_arg_v1 refAttentionArgs[] = {arena(kX), arena(kY)};
 const llmc_arg_v1 refHeadArgs[] = {arena(kG), unpacked(1), arena(kLogits)};
-const llmc_variant_v1 refAttentionForms[] = {{UINT32_MAX, 1, 1, 0, referenceAttention, "ref_attention"}};
-const llmc_variant_v1 refHeadForms[] = {{UINT32_MAX, 1, 1, 0, referenceHead, "ref_head"}};
+const llmc_variant_v1 refAttentionForms[] = {{UINT32_MAX, 1, 1, 0, code(referenceAttention), "ref_attention"}};
+const llmc_variant_v1 refHeadForms[] = {{UINT32_MAX, 1, 1, 0, code(referenceHead), "ref_head"}};
 const llmc_launch_v1 referenceLaunches[] = {
     {0, LLMC_ROWS_TOKENS, -1, 1, 3, 1, embedForms, refEmbedArgs, embedValue, "token_embd"},
     {1, LLMC_ROWS_TOKENS, 0, 1, 2, 1, refAttentionForms, refAttentionArgs, attentionValue, "blk.0.attention"},
@@ -158,4 +159,4 @@ const llmc_weight_v1 weightTable[] = {
 extern "C" __attribute__((visibility("default"))) const llmc_module_v1 fakeModule __asm__("llmc_module_v1") = {
     sizeof(llmc_module_v1), LLMC_ABI_VERSION, "cpu", "avx2", kMaxTokens, kMaxSeqs, kMaxLogits, kVocab, kPaddedVocab,
     kHidden, kHidden, kMaxContext, 1, 1, 2, 0, groups, weightTable, kWeightsBytes,
-    {5, 0, launches, kArena, kLogits, kG}, {4, 0, referenceLaunches, kArena, kLogits, UINT64_MAX}};
+    {5, 0, launches, kArena, kLogits, kG, UINT64_MAX}, {4, 0, referenceLaunches, kArena, kLogits, UINT64_MAX, UINT64_MAX}};

@@ -1,5 +1,5 @@
 //===- Memory.cpp ---------------------------------------------------------===//
-#include "runtime/device/cpu/Memory.h"
+#include "runtime/device/Memory.h"
 #include "llmc/Support/Error.h"
 
 #include <algorithm>

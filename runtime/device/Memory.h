@@ -1,6 +1,6 @@
 //===- Memory.h - the few large mappings of a device ------------*- C++ -*-===//
-#ifndef LLMC_RUNTIME_DEVICE_CPU_MEMORY_H
-#define LLMC_RUNTIME_DEVICE_CPU_MEMORY_H
+#ifndef LLMC_RUNTIME_DEVICE_MEMORY_H
+#define LLMC_RUNTIME_DEVICE_MEMORY_H
 
 #include <atomic>
 #include <cstddef>
@@ -44,4 +44,4 @@ uint64_t availableMemory();
 
 } // namespace llmc
 
-#endif // LLMC_RUNTIME_DEVICE_CPU_MEMORY_H
+#endif // LLMC_RUNTIME_DEVICE_MEMORY_H

@@ -1,6 +1,6 @@
 //===- ModuleLoader.h - from section bytes to a checked module --*- C++ -*-===//
-#ifndef LLMC_RUNTIME_DEVICE_CPU_MODULELOADER_H
-#define LLMC_RUNTIME_DEVICE_CPU_MODULELOADER_H
+#ifndef LLMC_RUNTIME_DEVICE_MODULELOADER_H
+#define LLMC_RUNTIME_DEVICE_MODULELOADER_H
 
 #include "llmc/abi.h"
 
@@ -34,4 +34,4 @@ void checkModule(const llmc_module_v1 &module, const std::string &name);
 
 } // namespace llmc
 
-#endif // LLMC_RUNTIME_DEVICE_CPU_MODULELOADER_H
+#endif // LLMC_RUNTIME_DEVICE_MODULELOADER_H

@@ -1,0 +1,147 @@
+//===- StepBuffers.cpp ----------------------------------------------------===//
+#include "runtime/device/StepBuffers.h"
+
+#include <algorithm>
+
+namespace llmc {
+
+namespace {
+
+constexpr uint64_t kAlign = 128; // of every field
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+// Rows of the copied table start at multiples of this many entries.
+constexpr uint32_t kStridePad = 16;
+uint32_t paddedStride(uint64_t blocks) { return uint32_t((blocks + kStridePad - 1) / kStridePad * kStridePad); }
+uint64_t blocksOf(uint64_t tokens) { return (tokens + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK; }
+
+} // namespace
+
+StepBuffers::StepBuffers(const llmc_module_v1 &module, const llmc_program_v1 &program, const StepBufferShape &shape)
+    : shape_(shape), maxTokens_(module.max_tokens), maxSeqs_(module.max_seqs), maxLogits_(module.max_logits),
+      maxContext_(module.max_context) {
+  for (uint32_t i = 0; i < program.num_launches; ++i)
+    for (uint32_t v = 0; v < program.launches[i].num_variants; ++v)
+      if (program.launches[i].rows == LLMC_ROWS_QUERY_TILES)
+        tiles_[program.launches[i].variants[v].row_block];
+  capacity_ = 3 * aligned(uint64_t(padded(maxTokens_)) * 4) + aligned(uint64_t(padded(maxLogits_)) * 4) + kAlign;
+  for (const auto &[rowBlock, tiles] : tiles_)
+    capacity_ += aligned(maxTiles(rowBlock) * sizeof(llmc_query_tile));
+  if (shape_.copyTable)
+    capacity_ += aligned((uint64_t(maxSeqs_) * paddedStride(blocksOf(maxContext_)) + kTablePad) * 4);
+}
+
+uint64_t StepBuffers::maxTiles(uint32_t rowBlock) const {
+  // Every sequence may end in a tile that is not full.
+  const uint64_t bound = uint64_t(maxTokens_) / rowBlock + maxSeqs_;
+  return padded(uint32_t(std::min<uint64_t>(bound, maxTokens_)));
+}
+
+template <typename T> T *StepBuffers::place(uint64_t count) {
+  T *result = reinterpret_cast<T *>(base_ + used_);
+  used_ += aligned(count * sizeof(T));
+  return result;
+}
+
+int32_t *StepBuffers::copyRows(const int32_t *from, uint32_t count, int32_t rest) {
+  int32_t *to = place<int32_t>(padded(count));
+  if (!from)
+    count = 0;
+  std::copy_n(from, count, to);
+  std::fill(to + count, reinterpret_cast<int32_t *>(base_ + used_), rest);
+  return to;
+}
+
+void StepBuffers::fill(const llmc_step_v1 &step, std::span<const int32_t> previousIds) {
+  if (!base_) {
+    own_.resize(capacity_ + kAlign);
+    base_ = reinterpret_cast<std::byte *>(aligned(reinterpret_cast<uint64_t>(own_.data())));
+  }
+  used_ = 0;
+  tokens_ = step.num_tokens;
+  sequences_ = step.num_seqs;
+  logitsRows_ = step.num_logits;
+  const bool cached = step.num_kv_groups > 0; // the reference program has no cache
+  ids_ = copyRows(step.token_ids, tokens_, 0);
+  for (uint32_t t = 0; t < tokens_; ++t)
+    if (ids_[t] < 0)
+      ids_[t] = previousIds[size_t(-1 - ids_[t])];
+  positions_ = copyRows(step.positions, tokens_, 0);
+  slots_ = copyRows(cached ? step.kv[0].slots : nullptr, tokens_, -1);
+  rows_ = copyRows(step.logits_rows, logitsRows_, 0);
+  numBlocks_ = place<int32_t>(1);
+  *numBlocks_ = int32_t(shape_.numBlocks);
+  if (cached && shape_.copyTable) {
+    copyTable(step);
+  } else {
+    table_ = cached ? step.kv[0].block_table : nullptr;
+    tableStride_ = cached ? step.kv[0].block_table_stride : 0;
+  }
+  for (auto &[rowBlock, tiles] : tiles_)
+    makeTiles(step, rowBlock, tiles);
+}
+
+void StepBuffers::copyTable(const llmc_step_v1 &step) {
+  uint64_t longest = 0;
+  for (uint32_t s = 0; s < sequences_; ++s)
+    longest = std::max(longest, blocksOf(uint64_t(step.kv_lengths[s])));
+  tableStride_ = paddedStride(longest);
+  int32_t *to = place<int32_t>(uint64_t(sequences_) * tableStride_ + kTablePad);
+  table_ = to;
+  for (uint32_t s = 0; s < sequences_; ++s, to += tableStride_) {
+    const uint64_t blocks = blocksOf(uint64_t(step.kv_lengths[s]));
+    std::copy_n(step.kv[0].block_table + uint64_t(s) * step.kv[0].block_table_stride, blocks, to);
+    std::fill(to + blocks, to + tableStride_, 0);
+  }
+  std::fill_n(to, kTablePad, 0);
+}
+
+void StepBuffers::makeTiles(const llmc_step_v1 &step, uint32_t rowBlock, Tiles &tiles) {
+  tiles.first = reinterpret_cast<llmc_query_tile *>(base_ + used_);
+  tiles.count = 0;
+  for (uint32_t s = 0; s < sequences_; ++s)
+    for (int64_t t = step.seq_starts[s]; t < step.seq_starts[s + 1]; t += rowBlock)
+      tiles.first[tiles.count++] = {int32_t(t), int32_t(std::min<int64_t>(rowBlock, step.seq_starts[s + 1] - t)),
+                                    step.positions[t], int32_t(s * uint64_t(tableStride_))};
+  const uint32_t count = std::max(padded(tiles.count), shape_.rowPad);
+  place<llmc_query_tile>(std::min<uint64_t>(count, maxTiles(rowBlock)));
+  std::fill(tiles.first + tiles.count, reinterpret_cast<llmc_query_tile *>(base_ + used_), llmc_query_tile{});
+}
+
+const void *StepBuffers::field(uint64_t field, uint32_t rowBlock) const {
+  switch (field) {
+  case LLMC_FIELD_TOKEN_IDS:
+    return ids_;
+  case LLMC_FIELD_POSITIONS:
+    return positions_;
+  case LLMC_FIELD_LOGITS_ROWS:
+    return rows_;
+  case LLMC_FIELD_SLOTS:
+    return slots_;
+  case LLMC_FIELD_BLOCK_TABLE:
+    return table_;
+  case LLMC_FIELD_QUERY_TILES:
+    return tiles_.at(rowBlock).first;
+  case LLMC_FIELD_NUM_BLOCKS:
+    return numBlocks_;
+  }
+  return nullptr;
+}
+
+LaunchPlan StepBuffers::plan(const llmc_launch_v1 &launch) const {
+  uint32_t rows = launch.rows == LLMC_ROWS_LOGITS ? logitsRows_ : launch.rows == LLMC_ROWS_SEQS ? sequences_ : tokens_;
+  const llmc_variant_v1 *variant = launch.variants;
+  while (variant->max_rows < rows)
+    ++variant;
+  int64_t rowBlocks;
+  if (launch.rows == LLMC_ROWS_QUERY_TILES) {
+    rows = tiles_.at(variant->row_block).count;
+    rowBlocks = rows;
+  } else {
+    rowBlocks = (int64_t(rows) + variant->row_block - 1) / variant->row_block;
+  }
+  return {variant, rows, rowBlocks * variant->col_blocks};
+}
+
+} // namespace llmc

@@ -1,0 +1,323 @@
+//===- CudaDevice.cpp -----------------------------------------------------===//
+#include "runtime/device/cuda/CudaDevice.h"
+#include "llmc/Support/Error.h"
+#include "runtime/device/CheckStep.h"
+#include "runtime/device/cuda/UploadWeights.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace llmc::cuda {
+
+CudaDevice::CudaDevice(const DevicePayload &payload, const DeviceOptions &options, const Driver &driver)
+    : path_(payload.path), trapChecks_(payload.trapChecks), options_(options), source_(payload.weights) {
+  if (payload.modules.size() != 1)
+    throw Error(path_ + ": expected one module for a GPU, got " + std::to_string(payload.modules.size()));
+  const DevicePayload::Module &section = payload.modules[0];
+  if (!options.isa.empty() && options.isa != section.isa)
+    throw Error("--isa: expected " + section.isa + " (all that the package has), got '" + options.isa + "'");
+  loaded_ = LoadedModule(section.bytes, path_ + ": module." + section.isa);
+  if (std::string_view(module().target) != "cuda")
+    throw Error(path_ + ": expected a module for cuda, got one for " + module().target);
+  checkWeights();
+  gpu_.emplace(driver, options.device, module().isa, path_);
+  load(payload);
+}
+
+void CudaDevice::checkWeights() const {
+  if (source_->size() != module().weights_bytes)
+    throw Error(path_ + ": expected " + std::to_string(module().weights_bytes) + " bytes of weights, got " +
+                std::to_string(source_->size()));
+}
+
+void CudaDevice::load(const DevicePayload &payload) {
+  const auto [freeBefore, total] = gpu_->memory();
+  info_ = {gpu_->name(), std::string(module().isa) + ", driver " + gpu_->driverVersion(), total, total - freeBefore, 0};
+  // Code first: what it takes is then no longer free when the plan is made.
+  kernels_.emplace(*gpu_, module().program, options_.ptx);
+  plan_ = planMemory(module(), options_, {gpu_->memory().first, total, gpu_->name()});
+  weights_ = DeviceMemory(*gpu_, plan_.weights, "weights");
+  arena_ = DeviceMemory(*gpu_, plan_.arena, "arena");
+  kv_ = DeviceMemory(*gpu_, plan_.kv, "KV pool");
+  stepMemory_ = DeviceMemory(*gpu_, plan_.step, "step buffers");
+  staging_ = PinnedMemory(*gpu_, plan_.stepStaging, "step buffers");
+  output_ = PinnedMemory(*gpu_, plan_.outputStaging, "outputs");
+  before_.emplace(*gpu_, kEventDefault);
+  after_.emplace(*gpu_, kEventDefault);
+  for (const DeviceMemory *memory : {&arena_, &kv_, &stepMemory_})
+    memory->zero();
+  uploadWeights(*gpu_, *source_, weights_.address(), options_.onProgress);
+
+  buffers_.emplace(module(), module().program, stepShape(plan_.numBlocks));
+  buffers_->setMemory(staging_.data());
+  launches_.emplace(*gpu_, module().program, *kernels_,
+                    ProgramBases{arena_.address(), weights_.address(), kv_.address(), stepMemory_.address()});
+  previousIds_.assign(module().max_logits, 0);
+  info_.usedAfter = total - gpu_->memory().first;
+}
+
+CudaDevice::~CudaDevice() {
+  if (gpu_)
+    gpu_->driver().cuStreamSynchronize(gpu_->stream());
+}
+
+void CudaDevice::reference(std::span<const int32_t>, float *) {
+  throw Error(path_ + ": the reference program is not part of a package for a GPU; verify the same model compiled with "
+                      "--target=cpu");
+}
+
+// What a failing call means for the device: an error that stays, as after an illegal address, ends it.
+template <typename Body> void CudaDevice::guarded(Body body) const {
+  if (!lost_.empty())
+    throw Error("the device takes no more work since it failed: " + lost_);
+  try {
+    gpu_->makeCurrent();
+    body();
+  } catch (const DriverError &error) {
+    fail(error);
+  }
+}
+
+void CudaDevice::fail(const DriverError &error) const {
+  std::string text = error.what();
+  if (current_)
+    text = "step of " + std::to_string(current_->num_tokens) + " tokens, " + std::to_string(current_->num_seqs) +
+           " sequences: " + text;
+  if (current_ && !firstInFlight_.empty()) {
+    if (firstInFlight_ == lastInFlight_)
+      text += " in " + firstInFlight_;
+    else
+      text += " between " + firstInFlight_ + " and " + lastInFlight_ + "; --sync-launches finds the kernel";
+    if (trapChecks_)
+      text += "; the package checks bounds (--trap-checks): an id or a block table entry may have been out of range";
+  }
+  // Errors that do not go away are returned by every later call.
+  if (gpu_->driver().cuStreamSynchronize(gpu_->stream()) != kSuccess)
+    lost_ = text;
+  throw Error(text);
+}
+
+void CudaDevice::step(const llmc_step_v1 &s) {
+  if (lost_.empty())
+    checkStep(module(), s, plan_.numBlocks);
+  struct Current {
+    CudaDevice &device;
+    ~Current() { device.current_ = nullptr; }
+  } current{*this};
+  current_ = &s;
+  firstInFlight_.clear();
+  lastInFlight_.clear();
+  guarded([&] { execute(s); });
+}
+
+void CudaDevice::execute(const llmc_step_v1 &s) {
+  const Driver &driver = gpu_->driver();
+  buffers_->fill(s, previousIds_);
+  driver.check(driver.cuMemcpyHtoDAsync(stepMemory_.address(), buffers_->data(), buffers_->used(), gpu_->stream()),
+               "cuMemcpyHtoDAsync");
+  launchAll(s);
+  if (s.stop_after_op < 0 || uint32_t(s.stop_after_op) + 1 >= module().program.num_launches)
+    output(s);
+  else
+    gpu_->synchronize();
+}
+
+void CudaDevice::launchAll(const llmc_step_v1 &s) {
+  const llmc_program_v1 &program = module().program;
+  uint32_t count = program.num_launches;
+  if (s.stop_after_op >= 0)
+    count = std::min(count, uint32_t(s.stop_after_op) + 1);
+  const bool oneByOne = observer_ || options_.syncLaunches;
+  uint32_t first = UINT32_MAX, last = 0;
+  auto nameInFlight = [&] {
+    auto name = [&](uint32_t i) {
+      return describe(program.launches[i], *buffers_->plan(program.launches[i]).variant);
+    };
+    if (first != UINT32_MAX) {
+      firstInFlight_ = name(first);
+      lastInFlight_ = name(last);
+    }
+  };
+  try {
+    for (uint32_t i = 0; i < count; ++i) {
+      const LaunchPlan plan = buffers_->plan(program.launches[i]);
+      if (plan.units == 0 && !observer_)
+        continue;
+      first = oneByOne ? i : std::min(first, i);
+      last = i;
+      if (observer_)
+        before_->record();
+      launches_->launch(i, *buffers_, plan);
+      if (observer_)
+        after_->record();
+      if (oneByOne)
+        gpu_->synchronize();
+      if (observer_)
+        observe(i, plan, s, after_->since(*before_));
+    }
+  } catch (...) {
+    first = last; // launching itself failed
+    nameInFlight();
+    throw;
+  }
+  if (!oneByOne)
+    nameInFlight();
+}
+
+// Copies the rows of the launch's values to where the observer looks for them.
+void CudaDevice::observe(uint32_t index, const LaunchPlan &plan, const llmc_step_v1 &s, double seconds) {
+  const llmc_launch_v1 &launch = module().program.launches[index];
+  const Driver &driver = gpu_->driver();
+  auto fetch = [&](uint64_t offset, uint64_t bytes) {
+    bytes = std::min(bytes, module().program.arena_bytes - offset);
+    driver.check(driver.cuMemcpyDtoHAsync(arenaImage_.data() + offset, arena_.address() + offset, bytes, gpu_->stream()),
+                 "cuMemcpyDtoHAsync");
+  };
+  for (uint32_t v = 0; v < launch.num_values; ++v) {
+    const llmc_value_v1 &value = launch.values[v];
+    const uint64_t rows = value.rows == LLMC_ROWS_TOKENS   ? s.num_tokens
+                          : value.rows == LLMC_ROWS_LOGITS ? s.num_logits
+                          : value.rows == LLMC_ROWS_SEQS   ? s.num_seqs
+                                                           : plan.rows;
+    const uint64_t element = value.element == LLMC_F32 || value.element == LLMC_I32 ? 4 : value.element == LLMC_I8 ? 1 : 2;
+    fetch(value.offset, rows * value.stride * element);
+    if (value.element == LLMC_I8 || value.element == LLMC_I16)
+      fetch(value.scales_offset, rows * ((value.cols + LLMC_PAD - 1) / LLMC_PAD) * 2 * sizeof(float));
+  }
+  gpu_->synchronize();
+  observer_({launch, arenaImage_.data(), plan.rows, s.num_tokens, s.num_logits, s.num_seqs, *plan.variant, seconds});
+}
+
+void CudaDevice::output(const llmc_step_v1 &s) {
+  const llmc_program_v1 &program = module().program;
+  const bool idsChosen = s.samplers && s.num_logits && program.ids_offset != UINT64_MAX;
+  auto *ids = reinterpret_cast<int32_t *>(output_.data());
+  if (idsChosen) {
+    const Driver &driver = gpu_->driver();
+    driver.check(driver.cuMemcpyDtoHAsync(ids, arena_.address() + program.ids_offset, s.num_logits * sizeof(int32_t),
+                                          gpu_->stream()),
+                 "cuMemcpyDtoHAsync");
+  }
+  gpu_->synchronize();
+  for (uint32_t i = 0; idsChosen && i < s.num_logits; ++i) {
+    if (!RowSampler::plainGreedy(s, i))
+      continue;
+    const int32_t id = uint32_t(ids[i]) < module().vocab ? ids[i] : Sampler::kBadLogits;
+    if (s.out_ids)
+      s.out_ids[i] = id;
+    previousIds_[i] = std::max(id, 0);
+  }
+  outputHidden(s);
+  outputLogits(s, idsChosen);
+}
+
+uint32_t CudaDevice::rowsInStaging(uint64_t rowBytes) const {
+  return uint32_t((output_.bytes() - uint64_t(module().max_logits) * sizeof(int32_t)) / rowBytes);
+}
+
+void CudaDevice::rowsToStaging(uint64_t arenaOffset, uint32_t first, uint32_t count, uint64_t rowBytes) {
+  const Driver &driver = gpu_->driver();
+  driver.check(driver.cuMemcpyDtoHAsync(rowStaging(), arena_.address() + arenaOffset + first * rowBytes, count * rowBytes,
+                                        gpu_->stream()),
+               "cuMemcpyDtoHAsync");
+  gpu_->synchronize();
+}
+
+void CudaDevice::outputHidden(const llmc_step_v1 &s) {
+  const llmc_module_v1 &m = module();
+  if (!s.out_hidden || m.program.hidden_offset == UINT64_MAX)
+    return;
+  const uint64_t rowBytes = uint64_t(m.padded_hidden) * sizeof(float);
+  const uint32_t most = rowsInStaging(rowBytes);
+  for (uint32_t first = 0; first < s.num_logits; first += most) {
+    const uint32_t count = std::min(most, s.num_logits - first);
+    rowsToStaging(m.program.hidden_offset, first, count, rowBytes);
+    for (uint32_t i = 0; i < count; ++i)
+      std::memcpy(s.out_hidden + uint64_t(first + i) * m.hidden, rowStaging() + i * rowBytes, m.hidden * sizeof(float));
+  }
+}
+
+// Runs of rows whose logits the host wants, as many at a time as the staging buffer holds.
+void CudaDevice::outputLogits(const llmc_step_v1 &s, bool idsChosen) {
+  const llmc_module_v1 &m = module();
+  const uint64_t rowBytes = uint64_t(m.padded_vocab) * sizeof(float);
+  const uint32_t most = rowsInStaging(rowBytes);
+  auto sampled = [&](uint32_t row) { return s.samplers && !(idsChosen && RowSampler::plainGreedy(s, row)); };
+  auto wanted = [&](uint32_t row) { return s.out_logits || sampled(row); };
+  for (uint32_t first = 0; first < s.num_logits;) {
+    uint32_t count = 0;
+    while (first + count < s.num_logits && count < most && wanted(first + count))
+      ++count;
+    if (count == 0) {
+      ++first;
+      continue;
+    }
+    rowsToStaging(m.program.logits_offset, first, count, rowBytes);
+    for (uint32_t i = first; i < first + count; ++i) {
+      auto *row = reinterpret_cast<float *>(rowStaging() + (i - first) * rowBytes);
+      if (s.out_logits)
+        std::memcpy(s.out_logits + uint64_t(i) * m.vocab, row, m.vocab * sizeof(float));
+      if (sampled(i))
+        previousIds_[i] = std::max(sampler_.sample(s, i, {row, m.vocab}), 0);
+    }
+    first += count;
+  }
+}
+
+void CudaDevice::setObserver(LaunchObserver observer) {
+  observer_ = std::move(observer);
+  if (observer_ && !arenaImage_.data())
+    arenaImage_ = Mapping::anonymous(module().program.arena_bytes, "arena image");
+}
+
+void CudaDevice::zeroBlocks(std::span<const int32_t> blocks) {
+  for (int32_t b : blocks)
+    checkBlock(b, plan_.numBlocks);
+  guarded([&] {
+    for (int32_t b : blocks)
+      gpu_->driver().check(gpu_->driver().cuMemsetD8Async(block(b), 0, blockBytes(), gpu_->stream()), "cuMemsetD8Async");
+  });
+}
+
+void CudaDevice::copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo) {
+  for (auto [from, to] : fromTo) {
+    checkBlock(from, plan_.numBlocks);
+    checkBlock(to, plan_.numBlocks);
+  }
+  guarded([&] {
+    for (auto [from, to] : fromTo)
+      if (from != to)
+        gpu_->driver().check(gpu_->driver().cuMemcpyDtoDAsync(block(to), block(from), blockBytes(), gpu_->stream()),
+                             "cuMemcpyDtoDAsync");
+  });
+}
+
+void CudaDevice::readBlock(int32_t index, void *to) const {
+  checkBlock(index, plan_.numBlocks);
+  guarded([&] {
+    gpu_->driver().check(gpu_->driver().cuMemcpyDtoHAsync(to, block(index), blockBytes(), gpu_->stream()), "cuMemcpyDtoHAsync");
+    gpu_->synchronize();
+  });
+}
+
+const std::byte *CudaDevice::weights() const {
+  if (!hostWeights_.data()) {
+    if (source_->mappable()) {
+      hostWeights_ = Mapping::file(source_->fd(), source_->fileOffset(), source_->size(), path_ + ": weights");
+    } else {
+      hostWeights_ = Mapping::anonymous(source_->size(), "weights");
+      source_->readParallel(0, hostWeights_.data(), source_->size());
+    }
+  }
+  return hostWeights_.data();
+}
+
+} // namespace llmc::cuda
+
+namespace llmc {
+
+std::unique_ptr<Device> makeCudaDevice(const DevicePayload &payload, const DeviceOptions &options) {
+  return std::make_unique<cuda::CudaDevice>(payload, options, cuda::systemDriver());
+}
+
+} // namespace llmc

@@ -1,0 +1,89 @@
+//===- CudaDevice.h - a model on an NVIDIA GPU ------------------*- C++ -*-===//
+//
+// Everything is allocated at load. A step is one transfer of its inputs, the launch list on one stream, and
+// one transfer of what the host wants: ids where the GPU may choose them, else rows of logits.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+#define LLMC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+
+#include "runtime/device/Device.h"
+#include "runtime/device/Memory.h"
+#include "runtime/device/ModuleLoader.h"
+#include "runtime/device/SampleRow.h"
+#include "runtime/device/StepBuffers.h"
+#include "runtime/device/cuda/Kernels.h"
+#include "runtime/device/cuda/MemoryPlan.h"
+
+#include <optional>
+
+namespace llmc::cuda {
+
+class CudaDevice final : public llmc::Device {
+public:
+  /// `driver` must outlive the device.
+  CudaDevice(const DevicePayload &payload, const DeviceOptions &options, const Driver &driver);
+  ~CudaDevice() override;
+
+  const llmc_module_v1 &module() const override { return *loaded_; }
+  unsigned threads() const override { return 1; }
+  DeviceInfo info() const override { return info_; }
+  void step(const llmc_step_v1 &step) override;
+  void reference(std::span<const int32_t> ids, float *logits) override;
+  void setObserver(LaunchObserver observer) override;
+  uint32_t numBlocks() const override { return plan_.numBlocks; }
+  uint64_t blockBytes() const override { return loaded_.get()->kv_groups[0].block_bytes; }
+  void zeroBlocks(std::span<const int32_t> blocks) override;
+  void copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo) override;
+  void readBlock(int32_t block, void *to) const override;
+  const std::byte *weights() const override;
+  void startBackground() override {}
+  void finishBackground() override {}
+  Ledger ledger() const override { return plan_.ledger(); }
+
+private:
+  void load(const DevicePayload &payload);
+  void checkWeights() const;
+  template <typename Body> void guarded(Body body) const;
+  [[noreturn]] void fail(const DriverError &error) const;
+
+  void execute(const llmc_step_v1 &step);
+  void launchAll(const llmc_step_v1 &step);
+  void observe(uint32_t index, const LaunchPlan &plan, const llmc_step_v1 &step, double seconds);
+  void output(const llmc_step_v1 &step);
+  void outputLogits(const llmc_step_v1 &step, bool idsChosen);
+  void outputHidden(const llmc_step_v1 &step);
+  void rowsToStaging(uint64_t arenaOffset, uint32_t first, uint32_t count, uint64_t rowBytes);
+  Pointer block(int32_t index) const { return kv_.address() + uint64_t(index) * blockBytes(); }
+  std::byte *rowStaging() const { return output_.data() + uint64_t(module().max_logits) * sizeof(int32_t); }
+  uint32_t rowsInStaging(uint64_t rowBytes) const;
+
+  std::string path_;
+  bool trapChecks_;
+  DeviceOptions options_;
+  const WeightSource *source_;
+  LoadedModule loaded_;
+  std::optional<Gpu> gpu_;
+  DeviceInfo info_;
+  MemoryPlan plan_;
+  std::optional<KernelSet> kernels_;
+  DeviceMemory weights_, arena_, kv_, stepMemory_;
+  PinnedMemory staging_, output_; // output_: ids [max_logits], then rows
+  std::optional<EventHandle> before_, after_;
+  std::optional<StepBuffers> buffers_;
+  std::optional<LaunchList> launches_;
+
+  std::vector<int32_t> previousIds_; // output slots of the last step
+  RowSampler sampler_;
+  LaunchObserver observer_;
+  Mapping arenaImage_;              // what observers see
+  mutable Mapping hostWeights_;     // made by weights()
+  mutable std::string lost_;        // why the device takes no more steps
+  // For messages: the launches that may be running.
+  std::string firstInFlight_, lastInFlight_;
+  const llmc_step_v1 *current_ = nullptr;
+};
+
+} // namespace llmc::cuda
+
+#endif // LLMC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H

@@ -1,0 +1,81 @@
+//===- Kernels.h - the launch list of a program, ready to go ----*- C++ -*-===//
+//
+// At load every kernel is given to the driver, every tensor map is encoded and every parameter array is built; a
+// step only writes the row count and the pointers into its own buffers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_RUNTIME_DEVICE_CUDA_KERNELS_H
+#define LLMC_RUNTIME_DEVICE_CUDA_KERNELS_H
+
+#include "llmc/abi.h"
+#include "runtime/device/StepBuffers.h"
+#include "runtime/device/cuda/Gpu.h"
+
+#include <deque>
+#include <map>
+#include <vector>
+
+namespace llmc::cuda {
+
+/// "op 12 (blk.3.attn_output, layer 3, kernel linear_m64)"
+std::string describe(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant);
+
+/// The loaded code of a program's kernels.
+class KernelSet {
+public:
+  /// `ptx`: let the driver compile the PTX even where there is a cubin. Throws Error naming the kernel.
+  KernelSet(const Gpu &gpu, const llmc_program_v1 &program, bool ptx);
+  ~KernelSet();
+  KernelSet(const KernelSet &) = delete;
+  KernelSet &operator=(const KernelSet &) = delete;
+
+  Function function(const llmc_variant_v1 &variant) const { return functions_.at(variant.kernel); }
+
+private:
+  void load(const llmc_variant_v1 &variant, bool ptx);
+  void unload();
+  Module loadImage(const llmc_variant_v1 &variant, bool ptx) const;
+
+  const Gpu &gpu_;
+  std::vector<Module> modules_;
+  std::map<const void *, Function> functions_; // by llmc_cuda_kernel_v1
+};
+
+/// Where the arguments of a program point to.
+struct ProgramBases {
+  Pointer arena = 0, weights = 0, kv = 0, step = 0;
+};
+
+class LaunchList {
+public:
+  LaunchList(const Gpu &gpu, const llmc_program_v1 &program, const KernelSet &kernels, const ProgramBases &bases);
+
+  /// Enqueues a launch over the step in `buffers`, whose copy lies at bases.step; false if it has nothing to do.
+  bool launch(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan);
+
+private:
+  struct Form { // a variant
+    Function function;
+    unsigned threads, sharedBytes;
+    std::vector<TensorMap> maps;
+    std::vector<void *> parameters; // into args, rows and maps
+  };
+  struct Launch {
+    std::vector<Pointer> args;
+    std::vector<uint32_t> stepArgs; // indices of those that change
+    int64_t rows = 0;
+    std::vector<Form> forms;
+  };
+
+  void bind(Launch &launch, const llmc_launch_v1 &source, const ProgramBases &bases) const;
+  void encode(TensorMap &to, const llmc_tensor_map_v1 &from, Pointer address) const;
+
+  const Gpu &gpu_;
+  const llmc_program_v1 &program_;
+  Pointer step_;
+  std::deque<Launch> launches_; // do not move: parameters point into them
+};
+
+} // namespace llmc::cuda
+
+#endif // LLMC_RUNTIME_DEVICE_CUDA_KERNELS_H

@@ -98,6 +98,13 @@ void unpackWeight(const llmc_weight_v1 &w, const std::byte *weights, float *out)
       std::memcpy(out + r * w.cols, bytes + r * w.padded_cols * sizeof(float), w.cols * sizeof(float));
     return;
   }
+  if (w.layout == LLMC_LAYOUT_ROWS_BF16) {
+    expectBytes(w, w.padded_rows * w.padded_cols * 2);
+    for (uint64_t row = 0; row < w.rows; ++row)
+      for (uint64_t k = 0; k < w.cols; ++k)
+        out[row * w.cols + k] = std::bit_cast<float>(uint32_t(load<uint16_t>(bytes + (row * w.padded_cols + k) * 2)) << 16);
+    return;
+  }
   const Form f = form(w);
   const uint64_t records = (w.padded_cols + f.k - 1) / f.k, panels = w.padded_rows / 16;
   expectBytes(w, panels * records * f.bytes);

@@ -55,6 +55,7 @@ float packedValue(llmc_layout layout, const std::vector<uint8_t> &bytes, uint64_
   };
   switch (layout) {
   case LLMC_LAYOUT_ROWS_F32: return f32(&bytes[(row * width + k) * 4]);
+  case LLMC_LAYOUT_ROWS_BF16: return bf16ToF32(u16(&bytes[(row * width + k) * 2]));
   case LLMC_LAYOUT_N16_F32: return f32(&bytes[((panel * width + k) * 16 + r) * 4]);
   case LLMC_LAYOUT_N16_F16: return f16ToF32(u16(&bytes[((panel * width + k) * 16 + r) * 2]));
   case LLMC_LAYOUT_N16_BF16: return bf16ToF32(u16(&bytes[(panel * width / 2 + k / 2) * 64 + r * 4 + k % 2 * 2]));
@@ -118,6 +119,8 @@ template <class Source> void expectValues(const PackSpec &spec, const std::vecto
   for (uint64_t row = 0; row < height; ++row)
     for (uint64_t k = 0; k < width; ++k) {
       float expected = row < spec.rows && k < spec.cols ? storedValue(spec.storage, source(row), k) : 0.0f;
+      if (spec.layout == LLMC_LAYOUT_ROWS_BF16)
+        expected = bf16ToF32(f32ToBf16(expected));
       ASSERT_EQ(packedValue(spec.layout, packed, spec.cols, row, k), expected) << "row " << row << " column " << k;
     }
 }
@@ -134,9 +137,11 @@ const llmc_layout kPanels[] = {LLMC_LAYOUT_N16_F32,  LLMC_LAYOUT_N16_F16,  LLMC_
 
 TEST(Packing, everyStorageInPanelsAndRows) {
   for (int type = 0; type < 6; ++type)
-    for (llmc_layout layout : {kPanels[type], LLMC_LAYOUT_ROWS_F32})
+    for (llmc_layout layout : {kPanels[type], LLMC_LAYOUT_ROWS_F32, LLMC_LAYOUT_ROWS_BF16})
       for (uint64_t rows : {1, 16, 33, 47})
         for (uint64_t cols : type < 3 ? std::vector<uint64_t>{1, 31, 64, 97} : std::vector<uint64_t>{32, 64, 96}) {
+          if (layout == LLMC_LAYOUT_ROWS_BF16 && type >= 3)
+            continue;
           SCOPED_TRACE(testing::Message() << toString(kTypes[type]) << " layout " << layout << " " << rows << "x" << cols);
           PackSpec spec{.name = "w", .storage = kTypes[type], .layout = layout, .rows = rows, .cols = cols};
           spec.sources = {{.file = 0, .offset = 5, .rows = rows}};
@@ -176,6 +181,45 @@ TEST(Packing, deinterleavesHeads) {
   expectValues(spec, pack(spec, {content}), [&](uint64_t row) {
     return reinterpret_cast<const uint8_t *>(&content[16 * (row < 12 ? row / 6 * 6 + order[row % 6] : row)]);
   });
+}
+
+// Both orders at once in rows of bf16: gate and up alternate, and heads are split.
+TEST(Packing, ordersRowsOfBf16) {
+  const uint64_t order[] = {0, 2, 1, 3};
+  PackSpec spec{.name = "w", .storage = DType::F16, .layout = LLMC_LAYOUT_ROWS_BF16, .rows = 16, .cols = 40};
+  spec.sources = {{.file = 0, .offset = 0, .rows = 8, .deinterleave = 4}, {.file = 0, .offset = 8 * 80, .rows = 8}};
+  spec.interleave = 2;
+  std::string content = randomRows(spec.storage, 16, 40, 8);
+  expectValues(spec, pack(spec, {content}), [&](uint64_t row) {
+    uint64_t in = row / 4 * 2 + row % 2; // of its source
+    uint64_t stored = row % 4 < 2 ? in / 4 * 4 + order[in % 4] : 8 + in;
+    return reinterpret_cast<const uint8_t *>(&content[stored * 80]);
+  });
+}
+
+TEST(Packing, roundsToBf16) {
+  struct {
+    float value;
+    uint16_t bits;
+  } const cases[] = {{1.0f, 0x3f80},
+                     {0x1.01p0f, 0x3f80},       // a tie goes to the even one
+                     {0x1.03p0f, 0x3f82},       // and upwards
+                     {0x1.010002p0f, 0x3f81},   // just above the tie
+                     {-0x1.fffffep127f, 0xff80}, // overflows to infinity
+                     {0x1p-149f, 0x0000},
+                     {-0.0f, 0x8000},
+                     {INFINITY, 0x7f80}};
+  const uint32_t signalling = 0x7f800001; // would become infinity if its low bits were only cut off
+  std::string content;
+  for (auto &c : cases)
+    content.append(reinterpret_cast<const char *>(&c.value), 4);
+  content.append(reinterpret_cast<const char *>(&signalling), 4);
+  PackSpec spec{.name = "w", .storage = DType::F32, .layout = LLMC_LAYOUT_ROWS_BF16, .rows = 1, .cols = std::size(cases) + 1};
+  spec.sources = {{.rows = 1}};
+  std::vector<uint8_t> packed = pack(spec, {content});
+  for (size_t i = 0; i < std::size(cases); ++i)
+    EXPECT_EQ(u16(&packed[2 * i]), cases[i].bits) << cases[i].value;
+  EXPECT_TRUE(std::isnan(bf16ToF32(u16(&packed[2 * std::size(cases)]))));
 }
 
 TEST(Packing, vectorsBecomeOneRow) {
@@ -233,6 +277,12 @@ TEST(Packing, refusesWhatDoesNotFit) {
   spec.interleave = 2;
   EXPECT_NE(message(spec, content), "") << "one source";
   spec = good;
+  spec.sources = {{.rows = UINT64_MAX}, {.rows = 5}};
+  EXPECT_EQ(message(spec, content), "weight w: expected sources with 4 rows, got more");
+  spec = good;
+  spec.storage = DType::Q8_0;
+  spec.layout = LLMC_LAYOUT_ROWS_BF16;
+  EXPECT_EQ(message(spec, content), "weight w: storage Q8_0 has no layout 7");
   spec.storage = DType::Q8_0;
   spec.layout = LLMC_LAYOUT_N16_Q8_0;
   EXPECT_EQ(message(spec, content), "weight w: expected a multiple of 32 columns, got 8");

@@ -79,6 +79,16 @@ TEST(UnpackWeight, Floats) {
   EXPECT_EQ(unpack(weight(LLMC_LAYOUT_N16_F16, bytes.size(), 32, 32), bytes)[7 * 32 + 5], x);
 }
 
+TEST(UnpackWeight, RowsOfBf16) {
+  std::vector<uint8_t> bytes(64 * 96 * 2); // 33 x 65, both padded
+  const uint16_t bf = f32ToBf16(-3.5f);
+  std::memcpy(bytes.data() + (32 * 96 + 64) * 2, &bf, 2);
+  const std::vector<float> out = unpack(weight(LLMC_LAYOUT_ROWS_BF16, bytes.size(), 33, 65), bytes);
+  EXPECT_EQ(out[32 * 65 + 64], -3.5f);
+  EXPECT_EQ(out[32 * 65 + 63], 0);
+  EXPECT_THROW(unpack(weight(LLMC_LAYOUT_ROWS_BF16, bytes.size() - 2, 33, 65), bytes), Error);
+}
+
 TEST(UnpackWeight, WrongSizeIsAnError) {
   std::vector<uint8_t> bytes(640);
   EXPECT_THROW(unpack(weight(LLMC_LAYOUT_N16_Q4_1, 320, 32, 32), bytes), Error);

@@ -165,7 +165,7 @@ TEST(Manifest, WrongKeysAreNamed) {
     text.replace(at, from.size(), to);
     EXPECT_ERROR(Manifest::parse(text, "p"), part);
   };
-  with("\"format\": 1", "\"format\": 2", "p: manifest.format: expected at most 1, got 2; a newer llmc made this package");
+  with("\"format\": 1", "\"format\": 3", "p: manifest.format: expected at most 2, got 3; a newer llmc made this package");
   with("\"format\": 1", "\"form\": 1", "no key 'format'");
   with("\"hidden\": 32", "\"hidden\": -32", "p: manifest.model.hidden: expected a non-negative integer, got -32");
   with("\"hidden\": 32", "\"hidden\": 32.5", "expected a non-negative integer, got 32.5");

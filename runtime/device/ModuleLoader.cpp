@@ -162,6 +162,30 @@ struct Checker {
     }
   }
 
+  void tensorMap(const llmc_tensor_map_v1 &map, const llmc_launch_v1 &l, const std::string &where) const {
+    less(map.arg, l.num_args, where + ": argument");
+    expect(l.args[map.arg].kind != LLMC_ARG_STEP, where + ": expected an argument that stays, got one of the step");
+    less(map.element, LLMC_I16 + 1, where + ": element");
+    expect(map.rank >= 1 && map.rank <= 5, where + ": expected 1 to 5 dimensions, got " + std::to_string(map.rank));
+    expect(map.swizzle == 0 || map.swizzle == 32 || map.swizzle == 64 || map.swizzle == 128,
+           where + ": expected a swizzle of 0, 32, 64 or 128 bytes, got " + std::to_string(map.swizzle));
+    for (uint32_t d = 0; d < map.rank; ++d)
+      expect(map.dims[d] > 0 && map.box[d] >= 1 && map.box[d] <= 256,
+             where + ": dimension " + std::to_string(d) + " is empty or its box not of 1 to 256 elements");
+  }
+
+  void cudaKernel(const llmc_variant_v1 &variant, const llmc_launch_v1 &l, const std::string &where) const {
+    expect(variant.name, where + ": a kernel has no name");
+    const auto &kernel = *static_cast<const llmc_cuda_kernel_v1 *>(variant.kernel);
+    const std::string name = where + ", kernel " + variant.name;
+    expect(kernel.cubin || kernel.ptx, name + ": no cubin and no PTX");
+    expect(kernel.threads >= 1 && kernel.threads <= 1024,
+           name + ": expected 1 to 1024 threads, got " + std::to_string(kernel.threads));
+    expect(!kernel.num_tensor_maps || kernel.tensor_maps, name + ": no tensor maps");
+    for (uint32_t t = 0; t < kernel.num_tensor_maps; ++t)
+      tensorMap(kernel.tensor_maps[t], l, name + ", tensor map " + std::to_string(t));
+  }
+
   void launch(const llmc_launch_v1 &l, const llmc_program_v1 &p, bool reference, const std::string &where) const {
     expect(l.op, where + ": no op name");
     less(l.rows, LLMC_ROWS_QUERY_TILES + 1, where + ": rows");
@@ -173,6 +197,8 @@ struct Checker {
              where + ": variant " + std::to_string(v) + " lacks a kernel, a row block or a column block");
       expect(variant.max_rows > last, where + ": variants are not in ascending order of max_rows");
       last = variant.max_rows;
+      if (std::string_view(m.target) == "cuda")
+        cudaKernel(variant, l, where);
     }
     expect(last == UINT32_MAX, where + ": the last variant does not take every row count");
     for (uint32_t a = 0; a < l.num_args; ++a)
@@ -196,6 +222,13 @@ struct Checker {
     const uint64_t logitsBytes = uint64_t(m.max_logits) * m.padded_vocab * sizeof(float);
     expect(p.logits_offset <= p.arena_bytes && p.arena_bytes - p.logits_offset >= logitsBytes,
            which + "list: the logits lie outside the arena");
+    const uint64_t idsBytes = uint64_t(m.max_logits) * sizeof(int32_t);
+    expect(p.ids_offset == UINT64_MAX || (p.ids_offset <= p.arena_bytes && p.arena_bytes - p.ids_offset >= idsBytes),
+           which + "list: the ids lie outside the arena");
+    const uint64_t hiddenBytes = uint64_t(m.max_logits) * m.padded_hidden * sizeof(float);
+    expect(p.hidden_offset == UINT64_MAX ||
+               (p.hidden_offset <= p.arena_bytes && p.arena_bytes - p.hidden_offset >= hiddenBytes),
+           which + "list: the hidden rows lie outside the arena");
   }
 };
 
@@ -208,6 +241,8 @@ void checkModule(const llmc_module_v1 &m, const std::string &name) {
            std::to_string(sizeof(llmc_module_v1)) + " bytes, got version " + std::to_string(m.version) + " of " +
            std::to_string(m.struct_size) + " bytes");
   c.expect(m.target && m.isa, "the module names no target");
+  c.expect(std::string_view(m.target) == "cpu" || std::string_view(m.target) == "cuda",
+           std::string("expected a module for cpu or cuda, got one for ") + m.target);
   c.expect(m.max_tokens && m.max_seqs && m.max_logits && m.vocab && m.hidden && m.max_context,
            "a limit or a size of the module is zero");
   c.expect(m.padded_vocab >= m.vocab && m.padded_hidden >= m.hidden, "a padded size is below the logical one");

@@ -57,8 +57,13 @@ void CudaDevice::load(const DevicePayload &payload) {
 }
 
 CudaDevice::~CudaDevice() {
-  if (gpu_)
-    gpu_->driver().cuStreamSynchronize(gpu_->stream());
+  if (!gpu_)
+    return;
+  try {
+    gpu_->makeCurrent();
+    gpu_->synchronize();
+  } catch (const DriverError &) { // a lost device; nothing is left to save
+  }
 }
 
 void CudaDevice::reference(std::span<const int32_t>, float *) {

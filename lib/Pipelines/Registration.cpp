@@ -14,6 +14,7 @@
 #include "llmc/Pipelines/Phases.h"
 #include "llmc/Pipelines/ReferenceToLLVM.h"
 #include "llmc/Pipelines/TileToLLVM.h"
+#include "llmc/Pipelines/TileToNVVM.h"
 #include "llmc/Transforms/LM/Passes.h"
 #include "llmc/Transforms/RT/Passes.h"
 
@@ -37,7 +38,8 @@ void llmc::registerAllPasses() {
   registerReferenceToLLVMPipeline();
   registerRTTransformsPasses();
   registerRTToLLVMPasses();
-  mlir::registerPass(createLMToTilePass);
+  mlir::registerPass([] { return createLMToTilePass(); });
   registerTileToLLVMPasses();
+  registerTileToNVVMPasses();
   registerPhasePipelines();
 }

@@ -12,9 +12,10 @@ class RewritePatternSet;
 
 namespace llmc {
 
-/// `tile-expand-math`: exp, exp2, sin, cos and rounding to bf16 become arith on the same tile values.
-std::unique_ptr<mlir::Pass> createTileExpandMathPass();
-void populateTileExpandMathPatterns(mlir::RewritePatternSet &patterns);
+/// `tile-expand-math`: exp, exp2, sin, cos and rounding to bf16 become arith on the same tile values (sin and cos only
+/// where the target has the others).
+std::unique_ptr<mlir::Pass> createTileExpandMathPass(bool onlyTrigonometry = false);
+void populateTileExpandMathPatterns(mlir::RewritePatternSet &patterns, bool onlyTrigonometry = false);
 
 /// `tile-to-cpu{isa=...}`: each tile.kernel becomes an llvm.func of the signature llmc_kernel_fn (llmc/abi.h), its
 /// tile values registers of the instruction set ("avx2", "avx512vnni").

@@ -26,12 +26,19 @@ namespace {
 
 struct AttentionShape {
   int64_t heads, group, headDim; // query heads, query heads per KV head, columns of K
+  int64_t pages;                 // blocks of the cache in one step of the loop
+  bool gpu;                      // products of bf16 operands, columns of V in parts
   double scale;
   int64_t window;
   lm::Format format;
   KVGeometry kv;
-  /// Buffers: query, cache, block table, query tiles, results.
-  enum { kQuery = 0, kCache = 1, kTable = 2, kTiles = 3, kResult = 4 };
+  /// Buffers: query, cache, block table, query tiles, the pool's size where ids are checked, results.
+  enum { kQuery = 0, kCache = 1, kTable = 2, kTiles = 3, kBlocks = 4 };
+  unsigned result() const { return checks ? 5 : 4; }
+  bool checks = false; // ids of blocks
+  int64_t vParts = 1;  // units that share the columns of V
+  int64_t columns() const { return 16 * pages; }
+  int64_t vColumns() const { return kv.vDim / vParts; }
 };
 
 /// The fields of this unit's llmc_query_tile.
@@ -50,14 +57,15 @@ static QueryTile loadTile(KernelBuilder &k, Value number) {
 
 /// Columns `block * 16 + c` that row `positions[r]` may see.
 static Value visible(KernelBuilder &k, const AttentionShape &s, Value positions, Value block, int64_t rows) {
-  SmallVector<int32_t> iota(16);
+  int64_t width = s.columns();
+  SmallVector<int32_t> iota(width);
   std::iota(iota.begin(), iota.end(), 0);
-  Value columns = k.spread(k.add(k.ints({16}, iota), k.spread(k.toI32(k.mulIndex(block, 16)), {16})), {rows, 16});
-  Value row = k.expand(positions, 16);
+  Value columns = k.spread(k.add(k.ints({width}, iota), k.spread(k.toI32(k.mulIndex(block, 16)), {width})), {rows, width});
+  Value row = k.expand(positions, width);
   Value seen = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sle, columns, row);
   if (s.window > 0) {
     Value window = arith::ConstantOp::create(
-        k.b, k.loc, DenseElementsAttr::get(k.vecOf({rows, 16}, k.b.getI32Type()), static_cast<int32_t>(s.window)));
+        k.b, k.loc, DenseElementsAttr::get(k.vecOf({rows, width}, k.b.getI32Type()), static_cast<int32_t>(s.window)));
     Value oldest = arith::SubIOp::create(k.b, k.loc, row, window);
     Value recent = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sgt, columns, oldest);
     seen = arith::AndIOp::create(k.b, k.loc, seen, recent);
@@ -65,11 +73,37 @@ static Value visible(KernelBuilder &k, const AttentionShape &s, Value positions,
   return seen;
 }
 
-/// out[rows, vDim] of one query tile and KV head.
-static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, int64_t tokens) {
-  int64_t rows = tokens * s.group, vDim = s.kv.vDim;
+/// `x` as the left operand of a product.
+static Value operandOf(KernelBuilder &k, const AttentionShape &s, Value x) {
+  return s.gpu ? arith::TruncFOp::create(k.b, k.loc, cast<VectorType>(x.getType()).clone(k.b.getBF16Type()), x) : x;
+}
+
+/// The blocks of one step of the loop as right operands: keys and values.
+static std::pair<Value, Value> cacheBlocks(KernelBuilder &k, const AttentionShape &s, Value keys, Value values, Value table,
+                                           Value head, Value part) {
+  if (!s.gpu) {
+    Value page = k.toIndex(k.load(k.b.getI32Type(), k.buffer(s.kTable), {table}));
+    return {k.loadPacked(s.kv.keys, keys, {page, head, k.index(0)}), k.loadPacked(s.kv.values, values, {page, head, k.index(0)})};
+  }
+  // Entries past the sequence's end name blocks that exist; their columns are masked.
+  Value pages = k.load(k.vecOf({s.pages}, k.b.getI32Type()), k.buffer(s.kTable), {table});
+  if (s.checks) {
+    Value limit = k.load(k.b.getI32Type(), k.buffer(s.kBlocks), {k.index(0)});
+    tile::CheckOp::create(k.b, k.loc, pages, limit, "block id");
+  }
+  auto gather = [&](Value view, tile::PackedType type, Value column) -> Value {
+    return tile::GatherPackedOp::create(k.b, k.loc, type, view, pages, ValueRange{head, k.index(0), column});
+  };
+  return {gather(keys, k.packed(s.headDim, s.columns(), tile::Format::BF16NK), k.index(0)),
+          gather(values, k.packed(s.columns(), s.vColumns(), tile::Format::BF16KN), k.mulIndex(part, s.vColumns()))};
+}
+
+/// out[rows, columns of V] of one query tile and KV head; `part`: which of the vParts.
+static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, int64_t tokens) {
+  int64_t rows = tokens * s.group, vDim = s.vColumns(), width = s.columns();
+  tile::DotArith arith = s.gpu ? tile::DotArith::BF16 : tile::DotArith::F32;
   Value query = k.load(k.vec({tokens, s.group, s.headDim}), k.buffer(s.kQuery), {t.first, k.mulIndex(head, s.group), k.index(0)});
-  query = k.reshape(query, {rows, s.headDim});
+  query = operandOf(k, s, k.reshape(query, {rows, s.headDim}));
   Value keys = tile::ViewOp::create(k.b, k.loc, s.kv.keysType, k.buffer(s.kCache), 0);
   Value values = tile::ViewOp::create(k.b, k.loc, s.kv.valuesType, k.buffer(s.kCache), s.kv.valuesOffset);
 
@@ -80,34 +114,50 @@ static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &
 
   // Scores in units of log2: softmax becomes exp2.
   double log2Scale = s.scale / std::log(2.0);
-  Value none = k.splat({rows, 16}, -std::numeric_limits<double>::infinity());
+  Value none = k.splat({rows, width}, -std::numeric_limits<double>::infinity());
   Value last = k.addIndex(t.position, t.count); // positions below this are seen by some row
   Value end = k.divIndex(k.addIndex(last, 15), 16);
   Value begin = k.index(0);
   if (s.window > 0) { // first block that the first row sees: max(0, position - window + 1) / 16
     Value oldest = arith::SubIOp::create(k.b, k.loc, t.position, k.index(s.window - 1));
-    begin = k.divIndex(arith::MaxSIOp::create(k.b, k.loc, oldest, k.index(0)), 16);
+    begin = k.mulIndex(k.divIndex(arith::MaxSIOp::create(k.b, k.loc, oldest, k.index(0)), width), s.pages);
   }
   // m starts finite, so that exp2(m - m') is 0 and never NaN.
   Value m0 = k.splat({rows}, -1e30), l0 = k.splat({rows}, 0.0), acc0 = k.splat({rows, vDim}, 0.0);
-  auto state = k.loop(begin, end, 1, {m0, l0, acc0}, [&](Value block, ValueRange carried) -> KernelBuilder::Values {
+  auto state = k.loop(begin, end, s.pages, {m0, l0, acc0}, [&](Value block, ValueRange carried) -> KernelBuilder::Values {
     Value m = carried[0], l = carried[1], acc = carried[2];
-    Value page = k.toIndex(k.load(k.b.getI32Type(), k.buffer(s.kTable), {k.addIndex(t.table, block)}));
-    Value keyBlock = k.loadPacked(s.kv.keys, keys, {page, head, k.index(0)});
-    Value valueBlock = k.loadPacked(s.kv.values, values, {page, head, k.index(0)});
-    Value zero = k.splat({rows, 16}, 0.0);
-    Value scores = tile::DotOp::create(k.b, k.loc, zero.getType(), query, keyBlock, zero, tile::DotArith::F32);
-    scores = k.mul(scores, k.splat({rows, 16}, log2Scale));
+    auto [keyBlock, valueBlock] = cacheBlocks(k, s, keys, values, k.addIndex(t.table, block), head, part);
+    Value zero = k.splat({rows, width}, 0.0);
+    Value scores = tile::DotOp::create(k.b, k.loc, zero.getType(), query, keyBlock, zero, arith);
+    scores = k.mul(scores, k.splat({rows, width}, log2Scale));
     scores = k.select(visible(k, s, positions, block, rows), scores, none);
     Value newM = k.max(m, k.reduce(tile::Reduction::Max, scores));
-    Value p = math::Exp2Op::create(k.b, k.loc, k.sub(scores, k.expand(newM, 16)));
+    Value p = math::Exp2Op::create(k.b, k.loc, k.sub(scores, k.expand(newM, width)));
     Value alpha = math::Exp2Op::create(k.b, k.loc, k.sub(m, newM));
     Value newL = k.fma(l, alpha, k.reduce(tile::Reduction::Add, p));
     Value scaled = k.mul(acc, k.expand(alpha, vDim));
-    Value newAcc = tile::DotOp::create(k.b, k.loc, scaled.getType(), p, valueBlock, scaled, tile::DotArith::F32);
+    Value newAcc = tile::DotOp::create(k.b, k.loc, scaled.getType(), operandOf(k, s, p), valueBlock, scaled, arith);
     return {newM, newL, newAcc};
   });
   return k.mul(state[2], k.expand(k.div(k.splat({rows}, 1.0), state[1]), vDim));
+}
+
+/// Writes out as columns of the group's heads, f32 or bf16.
+static void writeHeads(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, Value out, int64_t tokens) {
+  Value limit = k.addIndex(t.first, t.count);
+  bool narrow = s.format == lm::Format::BF16;
+  Type element = narrow ? Type(k.b.getBF16Type()) : k.f32();
+  MemRefType type = headsType(k.b.getContext(), s.heads, s.kv.vDim, element);
+  Value heads = tile::ViewOp::create(k.b, k.loc, type, k.buffer(s.result()), 0);
+  if (narrow)
+    out = operandOf(k, s, out);
+  k.store(k.reshape(out, {tokens, s.group, s.vColumns()}), heads,
+          {t.first, k.mulIndex(head, s.group), k.mulIndex(part, s.vColumns())}, limit);
+  int64_t columns = s.heads * s.kv.vDim;
+  if (int64_t rest = pad32(columns) - columns) {
+    Value padding = arith::ConstantOp::create(k.b, k.loc, k.b.getZeroAttr(k.vecOf({tokens, rest}, element)));
+    k.store(padding, k.buffer(s.result()), {t.first, k.index(columns)}, limit);
+  }
 }
 
 /// Writes out as columns of the group's heads in the op's format.
@@ -120,9 +170,9 @@ static void writeResult(KernelBuilder &k, const AttentionShape &s, const QueryTi
   int64_t columns = s.heads * s.kv.vDim, rest = pad32(columns) - columns;
   Value padding = rest ? k.splat({tokens, rest}, 0.0) : Value();
   auto storeWithPadding = [&](llvm::function_ref<Value(Value)> convert) {
-    k.store(convert(out), k.buffer(s.kResult), {t.first, column}, limit);
+    k.store(convert(out), k.buffer(s.result()), {t.first, column}, limit);
     if (padding)
-      k.store(convert(padding), k.buffer(s.kResult), {t.first, k.index(columns)}, limit);
+      k.store(convert(padding), k.buffer(s.result()), {t.first, k.index(columns)}, limit);
   };
   switch (s.format) {
   case lm::Format::F32:
@@ -135,10 +185,10 @@ static void writeResult(KernelBuilder &k, const AttentionShape &s, const QueryTi
   case lm::Format::Q16: {
     int64_t groups = width / 32;
     Quantized q = quantize(k, k.reshape(out, {tokens * groups, 32}), s.format);
-    k.store(k.reshape(q.codes, {tokens, width}), k.buffer(s.kResult), {t.first, column}, limit);
+    k.store(k.reshape(q.codes, {tokens, width}), k.buffer(s.result()), {t.first, column}, limit);
     Value group = k.mulIndex(head, groups);
-    k.store(k.reshape(q.scale, {tokens, groups, 1}), k.buffer(s.kResult + 1), {t.first, group, k.index(0)}, limit);
-    k.store(k.reshape(q.scaledSum, {tokens, groups, 1}), k.buffer(s.kResult + 1), {t.first, group, k.index(1)}, limit);
+    k.store(k.reshape(q.scale, {tokens, groups, 1}), k.buffer(s.result() + 1), {t.first, group, k.index(0)}, limit);
+    k.store(k.reshape(q.scaledSum, {tokens, groups, 1}), k.buffer(s.result() + 1), {t.first, group, k.index(1)}, limit);
     return;
   }
   }
@@ -154,8 +204,13 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
     if (headDim % 16 || kv.vDim % 16)
       return op->emitError("expected head_dim to be a multiple of 16, got ") << headDim;
     int64_t heads = columnsOf(op.getQuery()) / headDim;
-    AttentionShape s{heads, heads / kv.heads, headDim, op.getScale().convertToDouble(),
+    bool gpu = isForGPU(op);
+    AttentionShape s{heads, heads / kv.heads, headDim, gpu ? kGPUPages : 1, gpu, op.getScale().convertToDouble(),
                      static_cast<int64_t>(op.getWindow()), op.getFormat(), kv};
+    s.checks = wantsTrapChecks(op);
+    s.vParts = gpu && kv.vDim > 128 ? kv.vDim / 128 : 1; // a warp's 16 rows of 256 columns would not fit its registers
+    if (gpu && (isCoded(s.format) || kv.vDim % s.vParts || !kv.element.isBF16()))
+      return op->emitError("expected a bf16 cache and f32 or bf16 results on a GPU, and v_dim up to 128 or a multiple, got ") << kv.vDim;
     Dispatch dispatch(op, rt::Rows::QueryTiles);
     dispatch.inputs = {op.getQuery(), op.getCache()};
     dispatch.field(rt::Field::BlockTable);
@@ -165,18 +220,36 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
     SmallVector<Type> buffers{headsType(context, heads, headDim, rewriter.getF32Type()),
                               MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type()),
                               MemRefType::get({ShapedType::kDynamic}, i32), MemRefType::get({ShapedType::kDynamic, 4}, i32)};
+    if (s.checks) {
+      dispatch.field(rt::Field::NumBlocks);
+      buffers.push_back(MemRefType::get({ShapedType::kDynamic}, i32));
+    }
     llvm::append_range(buffers, formatTypes(context, heads * kv.vDim, s.format));
     std::string base = ("attention_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + formatName(s.format) +
                         (s.window ? "_w" + Twine(s.window) : Twine(""))).str();
     auto variant = [&](uint32_t maxRows, uint32_t tokens) {
-      dispatch.variant(maxRows, tokens, kv.heads, base + "_q" + std::to_string(tokens), buffers, [&](KernelBuilder &k) {
-        Value head = k.remIndex(k.unit(), kv.heads);
-        QueryTile tile = loadTile(k, k.divIndex(k.unit(), kv.heads));
-        writeResult(k, s, tile, head, attend(k, s, tile, head, tokens), tokens);
+      int64_t columns = kv.heads * s.vParts;
+      dispatch.variant(maxRows, tokens, columns, base + "_q" + std::to_string(tokens), buffers, [&](KernelBuilder &k) {
+        Value column = k.remIndex(k.unit(), columns);
+        bool parts = s.vParts > 1;
+        Value head = parts ? k.divIndex(column, s.vParts) : column;
+        Value part = parts ? k.remIndex(column, s.vParts) : k.index(0);
+        QueryTile tile = loadTile(k, k.divIndex(k.unit(), columns));
+        Value out = attend(k, s, tile, head, part, tokens);
+        gpu ? writeHeads(k, s, tile, head, part, out, tokens) : writeResult(k, s, tile, head, out, tokens);
       });
     };
-    variant(kDecodeQueryTokens, kDecodeQueryTokens);
-    variant(kAllRows, kPrefillQueryTokens);
+    if (gpu) {
+      // Rows of a tile fill the 16 of a warp, or those of four warps: a step where every sequence has one token takes the
+      // first whatever its size.
+      auto fitting = [&](int64_t rows) { return static_cast<uint32_t>(std::max<int64_t>(1, rows / s.group)); };
+      if (fitting(64) > 1)
+        variant(kGPUDecodeTokens, 1);
+      variant(kAllRows, fitting(64));
+    } else {
+      variant(kDecodeQueryTokens, kDecodeQueryTokens);
+      variant(kAllRows, kPrefillQueryTokens);
+    }
     dispatch.replace(rewriter);
     return success();
   }

@@ -25,6 +25,15 @@ namespace {
 
 struct LMToTilePass : PassWrapper<LMToTilePass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LMToTilePass)
+  LMToTilePass() = default;
+  LMToTilePass(const LMToTilePass &other) : PassWrapper(other) {}
+  explicit LMToTilePass(const LMToTileOptions &options) {
+    target = options.cuda ? "cuda" : "cpu";
+    trapChecks = options.trapChecks;
+  }
+
+  Option<std::string> target{*this, "target", llvm::cl::desc("cpu or cuda"), llvm::cl::init("cpu")};
+  Option<bool> trapChecks{*this, "trap-checks", llvm::cl::desc("check block and token ids (cuda)"), llvm::cl::init(false)};
 
   StringRef getArgument() const override { return "lm-to-tile"; }
   StringRef getDescription() const override { return "lower the ops of @step to dispatches of tile kernels"; }
@@ -39,6 +48,11 @@ struct LMToTilePass : PassWrapper<LMToTilePass, OperationPass<ModuleOp>> {
       getOperation().emitError("expected a function @step");
       return signalPassFailure();
     }
+    Builder b(&getContext());
+    SmallVector<NamedAttribute> facts{b.getNamedAttr("name", b.getStringAttr(target))};
+    if (trapChecks)
+      facts.push_back(b.getNamedAttr("trap_checks", b.getUnitAttr()));
+    getOperation()->setAttr("tile.target", b.getDictionaryAttr(facts));
     splitPartialGroups(step);
     RewritePatternSet patterns(&getContext());
     populateLMToTilePatterns(patterns);
@@ -59,6 +73,9 @@ void llmc::populateLMToTilePatterns(RewritePatternSet &patterns) {
   populateRopePatterns(patterns);
   populateLinearPatterns(patterns);
   populateAttentionPatterns(patterns);
+  populateSamplePatterns(patterns);
 }
 
-std::unique_ptr<Pass> llmc::createLMToTilePass() { return std::make_unique<LMToTilePass>(); }
+std::unique_ptr<Pass> llmc::createLMToTilePass(const LMToTileOptions &options) {
+  return std::make_unique<LMToTilePass>(options);
+}

@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace llmc;
 
@@ -25,38 +27,58 @@ struct Product {
   tile::Format format;  // of the weight
   int64_t k, n;         // padded k; result columns (padded)
   unsigned weightBuffer;
+  int64_t panels = 1, stepK = 32; // of a unit; k of a step
+
+  int64_t columns() const { return 16 * panels; }
+  void take(const LinearSchedule &schedule, int64_t panelsOfAll) {
+    panels = std::gcd(schedule.panels, panelsOfAll);
+    stepK = std::max(schedule.stepK, tile::recordK(format));
+  }
 };
 
 } // namespace
 
-/// acc + the product over `width` k from step * stepK on.
-static Value multiplyStep(KernelBuilder &k, const Product &p, Value panel, Value row, int64_t tokens, int64_t prefetch,
-                          Value step, int64_t stepK, int64_t width, Value acc) {
-  Value column = k.mulIndex(step, stepK);
-  Value record = k.divIndex(column, tile::recordK(p.format));
-  Value b = k.loadPacked(k.packed(width, 16, p.format), k.buffer(p.weightBuffer), {panel, record, k.index(0)}, prefetch);
+/// Where a unit's panels are: leading indices into `memref` ([panels, records, bytes] or [panels, 16, k], in a gated product
+/// with the projection's number behind the panel).
+struct PanelPlace {
+  Value memref;
+  SmallVector<Value> indices;
+};
+
+/// acc + the product over `width` k from step * p.stepK on.
+static Value multiplyStep(KernelBuilder &k, const Product &p, const PanelPlace &place, Value row, int64_t tokens, int64_t prefetch,
+                          Value step, int64_t width, Value acc) {
+  Value column = k.mulIndex(step, p.stepK);
+  SmallVector<Value> indices = place.indices;
+  if (p.format == tile::Format::BF16NK)
+    indices.append({k.index(0), column});
+  else
+    indices.append({k.divIndex(column, tile::recordK(p.format)), k.index(0)});
+  Value b = k.loadPacked(k.packed(width, p.columns(), p.format), place.memref, indices, prefetch);
   if (isCoded(lm::inputFormat(p.arith))) {
     Type code = k.b.getIntegerType(p.arith == lm::Arith::Q8_G32 ? 8 : 16);
     Value codes = k.load(k.vecOf({tokens, width}, code), k.buffer(0), {row, column});
     Value scales = k.load(k.vec({tokens, width / 32, 2}), k.buffer(1), {row, k.divIndex(column, 32), k.index(0)});
     return tile::ScaledDotOp::create(k.b, k.loc, acc.getType(), codes, scales, b, acc);
   }
-  bool pairwise = p.arith == lm::Arith::BF16_EO32;
-  Value a = k.load(k.vecOf({tokens, width}, pairwise ? Type(k.b.getBF16Type()) : k.f32()), k.buffer(0), {row, column});
-  return tile::DotOp::create(k.b, k.loc, acc.getType(), a, b, acc, pairwise ? tile::DotArith::BF16_EO32 : tile::DotArith::F32);
+  bool rounded = lm::inputFormat(p.arith) == lm::Format::BF16;
+  Value a = k.load(k.vecOf({tokens, width}, rounded ? Type(k.b.getBF16Type()) : k.f32()), k.buffer(0), {row, column});
+  tile::DotArith arith = p.arith == lm::Arith::BF16        ? tile::DotArith::BF16
+                         : p.arith == lm::Arith::BF16_EO32 ? tile::DotArith::BF16_EO32
+                                                           : tile::DotArith::F32;
+  return tile::DotOp::create(k.b, k.loc, acc.getType(), a, b, acc, arith);
 }
 
-/// acc[tokens, 16] = one panel's sums for `tokens` tokens from `row` on.
-static Value accumulate(KernelBuilder &k, const Product &p, Value panel, Value row, int64_t tokens, int64_t prefetch) {
-  // A step is a record of one or two groups of 32, or 32 k of a dense format.
-  int64_t stepK = std::max<int64_t>(32, tile::recordK(p.format));
-  int64_t steps = p.k / stepK;
-  Value acc = k.splat({tokens, 16}, 0.0);
+/// acc[tokens, p.columns()] = the panels' sums for `tokens` tokens from `row` on.
+static Value accumulate(KernelBuilder &k, const Product &p, const PanelPlace &place, Value row, int64_t tokens, int64_t prefetch) {
+  // A step is a record of one or two groups of 32, or as many k of a dense format; more on a GPU.
+  int64_t steps = p.k / p.stepK;
+  Value acc = k.splat({tokens, p.columns()}, 0.0);
   acc = k.loop(k.index(0), k.index(steps), 1, {acc}, [&](Value step, ValueRange state) -> KernelBuilder::Values {
-    return {multiplyStep(k, p, panel, row, tokens, prefetch, step, stepK, stepK, state[0])};
+    return {multiplyStep(k, p, place, row, tokens, prefetch, step, p.stepK, state[0])};
   })[0];
-  if (int64_t rest = p.k % stepK) // the last record's first group
-    acc = multiplyStep(k, p, panel, row, tokens, prefetch, k.index(steps), stepK, rest, acc);
+  if (int64_t rest = p.k % p.stepK) // groups of the last record or step
+    acc = multiplyStep(k, p, place, row, tokens, prefetch, k.index(steps), rest, acc);
   return acc;
 }
 
@@ -65,8 +87,8 @@ static void forEachTile(KernelBuilder &k, const LinearSchedule &schedule, int64_
                         llvm::function_ref<void(Value column, Value row, int64_t tokens)> body) {
   Value column = k.remIndex(k.unit(), colBlocks);
   Value first = k.mulIndex(k.divIndex(k.unit(), colBlocks), schedule.rowBlock);
-  if (schedule.rowBlock == 1)
-    return body(column, first, 1);
+  if (schedule.rowBlock == schedule.tokens) // one tile
+    return body(column, first, schedule.tokens);
   Value last = k.minIndex(k.addIndex(first, schedule.rowBlock), k.rows());
   Value whole = first;
   if (schedule.tokens > schedule.tailTokens) {
@@ -75,6 +97,15 @@ static void forEachTile(KernelBuilder &k, const LinearSchedule &schedule, int64_
     k.loop(first, whole, schedule.tokens, [&](Value row) { body(column, row, schedule.tokens); });
   }
   k.loop(whole, last, schedule.tailTokens, [&](Value row) { body(column, row, schedule.tailTokens); });
+}
+
+/// [2 pairs, ...] seen as [pairs, 2, ...]: gate and up panels alternate.
+static Value splitPairs(KernelBuilder &k, Value weights) {
+  auto type = cast<MemRefType>(weights.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[0] /= 2;
+  shape.insert(shape.begin() + 1, 2);
+  return tile::ViewOp::create(k.b, k.loc, MemRefType::get(shape, type.getElementType()), weights, 0);
 }
 
 static std::string productName(const Product &p, int64_t k, int64_t n) {
@@ -114,16 +145,18 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     for (const LinearSchedule &schedule : linearSchedules(p.arith)) {
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
-      dispatch.variant(schedule.maxRows, schedule.rowBlock, panels, name, buffers, [&](KernelBuilder &k) {
-        forEachTile(k, schedule, panels, [&](Value panel, Value row, int64_t tokens) {
-          Value y = accumulate(k, p, panel, row, tokens, schedule.prefetch);
-          Value column = k.mulIndex(panel, 16);
+      p.take(schedule, panels);
+      dispatch.variant(schedule.maxRows, schedule.rowBlock, panels / p.panels, name, buffers, [&](KernelBuilder &k) {
+        forEachTile(k, schedule, panels / p.panels, [&](Value unit, Value row, int64_t tokens) {
+          Value panel = p.panels == 1 ? unit : k.mulIndex(unit, p.panels);
+          Value y = accumulate(k, p, {k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule.prefetch);
+          Value column = k.mulIndex(unit, p.columns());
           if (bias) {
-            Value b = k.load(k.vec({16}), k.buffer(biasBuffer), {k.index(0), column});
-            y = k.add(y, k.spread(b, {tokens, 16}));
+            Value b = k.load(k.vec({p.columns()}), k.buffer(biasBuffer), {k.index(0), column});
+            y = k.add(y, k.spread(b, {tokens, p.columns()}));
           }
           if (residual)
-            y = k.add(y, k.load(k.vec({tokens, 16}), k.buffer(residualBuffer), {row, column}));
+            y = k.add(y, k.load(k.vec({tokens, p.columns()}), k.buffer(residualBuffer), {row, column}));
           k.store(y, k.buffer(out), {row, column}, k.rows());
         });
       });
@@ -154,12 +187,18 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     bool ragged = n % 32;
     for (const LinearSchedule &schedule : linearSchedules(p.arith)) {
       std::string name = "gated_" + productName(p, kLogical, n) + "_" + schedule.name.str();
-      dispatch.variant(schedule.maxRows, schedule.rowBlock, pairs, name, buffers, [&](KernelBuilder &k) {
-        forEachTile(k, schedule, pairs, [&](Value pair, Value row, int64_t tokens) {
-          Value gatePanel = k.mulIndex(pair, 2);
-          Value gate = accumulate(k, p, gatePanel, row, tokens, schedule.prefetch);
-          Value up = accumulate(k, p, k.addIndex(gatePanel, 1), row, tokens, schedule.prefetch);
-          Value column = k.mulIndex(pair, 16);
+      p.take(schedule, pairs);
+      dispatch.variant(schedule.maxRows, schedule.rowBlock, pairs / p.panels, name, buffers, [&](KernelBuilder &k) {
+        Value weights = k.buffer(p.weightBuffer), split = p.panels == 1 ? Value() : splitPairs(k, weights);
+        forEachTile(k, schedule, pairs / p.panels, [&](Value unit, Value row, int64_t tokens) {
+          auto place = [&](int64_t which) -> PanelPlace {
+            if (split)
+              return {split, {k.mulIndex(unit, p.panels), k.index(which)}};
+            return {weights, {k.addIndex(k.mulIndex(unit, 2), which)}};
+          };
+          Value gate = accumulate(k, p, place(0), row, tokens, schedule.prefetch);
+          Value up = accumulate(k, p, place(1), row, tokens, schedule.prefetch);
+          Value column = k.mulIndex(unit, p.columns());
           k.store(silu(k, gate, up), k.buffer(out), {row, column}, k.rows());
           if (ragged) // every unit writes the same zeros: no condition, no race in values
             k.store(k.splat({tokens, 16}, 0.0), k.buffer(out), {row, k.index(n)}, k.rows());

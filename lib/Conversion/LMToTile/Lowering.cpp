@@ -8,6 +8,30 @@
 using namespace mlir;
 using namespace llmc;
 
+static DictionaryAttr targetOf(Operation *op) {
+  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
+  return module->getAttrOfType<DictionaryAttr>("tile.target");
+}
+
+bool llmc::isForGPU(Operation *op) {
+  DictionaryAttr target = targetOf(op);
+  auto name = target ? target.getAs<StringAttr>("name") : StringAttr();
+  return name && name.getValue() == "cuda";
+}
+
+bool llmc::wantsTrapChecks(Operation *op) { return isForGPU(op) && targetOf(op).contains("trap_checks"); }
+
+int64_t llmc::stepColumns(Operation *op, int64_t columns) {
+  if (!isForGPU(op))
+    return 32;
+  int64_t groups = pad32(columns) / 32;
+  return 32 * std::min<int64_t>(groups & -groups, 64); // the largest power of two that divides the row
+}
+
+void llmc::forEachStep(KernelBuilder &k, int64_t columns, int64_t step, llvm::function_ref<void(Value)> body) {
+  k.loop(k.index(0), k.index(pad32(columns) / step), 1, [&](Value i) { body(k.mulIndex(i, step)); });
+}
+
 std::string llmc::valueName(Operation *op) {
   StringRef name = lm::nameOf(op->getLoc());
   return name.empty() ? op->getName().stripDialect().str() : name.str();
@@ -125,18 +149,18 @@ Value llmc::silu(KernelBuilder &k, Value gate, Value up) {
   return k.mul(k.div(gate, k.add(k.splat(shape, 1.0), e)), up);
 }
 
-void llmc::writeGroup(KernelBuilder &k, Value y, lm::Format format, unsigned first, Value row, Value group) {
-  Value column = k.mulIndex(group, 32);
+void llmc::writeColumns(KernelBuilder &k, Value y, lm::Format format, unsigned first, Value row, Value column) {
   switch (format) {
   case lm::Format::F32:
     k.store(y, k.buffer(first), {row, column});
     return;
   case lm::Format::BF16:
-    k.store(arith::TruncFOp::create(k.b, k.loc, k.vecOf({32}, k.b.getBF16Type()), y), k.buffer(first), {row, column});
+    k.store(arith::TruncFOp::create(k.b, k.loc, cast<VectorType>(y.getType()).clone(k.b.getBF16Type()), y), k.buffer(first), {row, column});
     return;
   case lm::Format::Q8:
   case lm::Format::Q16: {
     Quantized q = quantize(k, y, format);
+    Value group = k.divIndex(column, 32);
     k.store(q.codes, k.buffer(first), {row, column});
     k.store(q.scale, k.buffer(first + 1), {row, group, k.index(0)});
     k.store(q.scaledSum, k.buffer(first + 1), {row, group, k.index(1)});
@@ -161,6 +185,18 @@ KVGeometry llmc::kvGeometry(Operation *op, lm::KVType type) {
   for (Type argument : op->getParentOfType<func::FuncOp>().getArgumentTypes())
     layers += argument == type;
   g.blockBytes = layers * g.layerBytes;
+  g.gpu = isForGPU(op);
+  if (g.gpu) {
+    auto view = [&](int64_t dim) {
+      auto layout = StridedLayoutAttr::get(context, 0, {g.blockBytes / g.elementBytes, g.headBytes / g.elementBytes, dim, 1});
+      return MemRefType::get({ShapedType::kDynamic, g.heads, block, dim}, g.element, layout);
+    };
+    g.keys = tile::PackedType::get(context, g.kDim, block, tile::Format::BF16NK);
+    g.values = tile::PackedType::get(context, block, g.vDim, tile::Format::BF16KN);
+    g.keysType = view(g.kDim);
+    g.valuesType = view(g.vDim);
+    return g;
+  }
   tile::Format format = g.element.isF32() ? tile::Format::F32 : tile::Format::BF16Pairs;
   g.keys = tile::PackedType::get(context, g.kDim, block, format);
   g.values = tile::PackedType::get(context, block, g.vDim, format);

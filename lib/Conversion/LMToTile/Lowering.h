@@ -13,6 +13,10 @@ namespace llmc {
 
 inline constexpr uint32_t kAllRows = UINT32_MAX;
 
+/// The target that the enclosing module's `tile.target` names; a CPU without one.
+bool isForGPU(mlir::Operation *op);
+bool wantsTrapChecks(mlir::Operation *op);
+
 /// What becomes of one lm op: a dispatch under construction.
 struct Dispatch {
   Dispatch(mlir::Operation *op, rt::Rows rows);
@@ -46,8 +50,13 @@ tile::Format formatOf(lm::Layout layout);
 
 /// Kernel argument types of an activation that is written (or read) in `format`.
 llvm::SmallVector<mlir::Type> formatTypes(mlir::MLIRContext *context, int64_t columns, lm::Format format);
-/// Writes y = vector<32xf32> as columns [32 group, 32 group + 32) of a row in `format` to the buffers from `first` on.
-void writeGroup(KernelBuilder &k, mlir::Value y, lm::Format format, unsigned first, mlir::Value row, mlir::Value group);
+/// Columns of a step over a row of `columns`: a group of 32 on a CPU, as many as divide the row on a GPU.
+int64_t stepColumns(mlir::Operation *op, int64_t columns);
+/// Calls body(column) for each step over the columns of a padded row.
+void forEachStep(KernelBuilder &k, int64_t columns, int64_t step, llvm::function_ref<void(mlir::Value)> body);
+/// Writes y = vector<f32> as columns [column, ...) of a row in `format` to the buffers from `first` on; codes are written
+/// one group of 32 at a time.
+void writeColumns(KernelBuilder &k, mlir::Value y, lm::Format format, unsigned first, mlir::Value row, mlir::Value column);
 /// Codes (q8, or q16 in pair order) and (scale, scale * sum) per row of y = vector<Rx32xf32> (or vector<32xf32>).
 struct Quantized {
   mlir::Value codes, scale, scaledSum;
@@ -68,8 +77,17 @@ struct KVGeometry {
   int64_t headBytes, layerBytes, blockBytes;
   mlir::Type element;
   tile::PackedType keys, values;   ///< one block of one head
-  mlir::MemRefType keysType, valuesType; ///< [blocks, heads, elements]
+  mlir::MemRefType keysType, valuesType; ///< [blocks, heads, elements], on a GPU [blocks, heads, tokens, elements]
   int64_t valuesOffset;            ///< of V inside a head
+  bool gpu;
+
+  /// Indices of a head's part of a block (behind the block: of the remaining dimensions).
+  llvm::SmallVector<mlir::Value> indices(KernelBuilder &k, mlir::Value head) const {
+    llvm::SmallVector<mlir::Value> result{head, k.index(0)};
+    if (gpu)
+      result.push_back(k.index(0));
+    return result;
+  }
 };
 KVGeometry kvGeometry(mlir::Operation *op, lm::KVType type);
 
@@ -85,6 +103,7 @@ void populateRowPatterns(mlir::RewritePatternSet &patterns);
 void populateRopePatterns(mlir::RewritePatternSet &patterns);
 void populateLinearPatterns(mlir::RewritePatternSet &patterns);
 void populateAttentionPatterns(mlir::RewritePatternSet &patterns);
+void populateSamplePatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace llmc
 

@@ -57,12 +57,16 @@ static void zeroPadding(KernelBuilder &k, Value out, Value row, int64_t heads, i
 /// Keys are columns of the block's K operand (axis k), values are rows of its V operand (axis n).
 static void storeKey(KernelBuilder &k, const KVGeometry &kv, Value view, Value block, Value head, Value token, Value part,
                      int64_t first) {
+  SmallVector<Value> indices = kv.indices(k, head);
+  indices.insert(indices.begin(), block);
   if (part)
-    tile::StoreSliceOp::create(k.b, k.loc, part, view, ValueRange{block, head, k.index(0)}, tile::Axis::K, token, first, kv.keys);
+    tile::StoreSliceOp::create(k.b, k.loc, part, view, indices, tile::Axis::K, token, first, kv.keys);
 }
 
 static void storeValue(KernelBuilder &k, const KVGeometry &kv, Value view, Value block, Value head, Value token, Value vector) {
-  tile::StoreSliceOp::create(k.b, k.loc, vector, view, ValueRange{block, head, k.index(0)}, tile::Axis::N, token, 0, kv.values);
+  SmallVector<Value> indices = kv.indices(k, head);
+  indices.insert(indices.begin(), block);
+  tile::StoreSliceOp::create(k.b, k.loc, vector, view, indices, tile::Axis::N, token, 0, kv.values);
 }
 
 /// The step's slot for this unit's token; body(block, token) runs where it has one.

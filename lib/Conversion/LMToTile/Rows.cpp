@@ -15,11 +15,6 @@
 using namespace mlir;
 using namespace llmc;
 
-/// Calls body(group) for each group of 32 columns of a padded row.
-static void forEachGroup(KernelBuilder &k, int64_t columns, llvm::function_ref<void(Value)> body) {
-  k.loop(k.index(0), k.index(pad32(columns) / 32), 1, body);
-}
-
 namespace {
 
 struct LowerEmbedding : OpRewritePattern<lm::EmbeddingOp> {
@@ -38,10 +33,14 @@ struct LowerEmbedding : OpRewritePattern<lm::EmbeddingOp> {
     dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
       Value id = k.toIndex(k.load(k.b.getI32Type(), k.buffer(1), {k.unit()}));
       Value panel = k.divIndex(id, 16), lane = k.remIndex(id, 16);
+      if (wantsTrapChecks(op))
+        tile::CheckOp::create(k.b, k.loc, k.load(k.b.getI32Type(), k.buffer(1), {k.unit()}), k.i32(weight.getShape()[0]), "token id");
       int64_t recordK = tile::recordK(format), width = std::max<int64_t>(recordK, 32);
+      bool dense = format == tile::Format::BF16NK; // [panels, 16, k]
       auto copy = [&](Value step, int64_t groups) {
         Value column = k.mulIndex(step, width);
-        Value row = k.loadPacked(k.packed(groups * 32, 16, format), k.buffer(0), {panel, k.divIndex(column, recordK), k.index(0)});
+        Value row = k.loadPacked(k.packed(groups * 32, 16, format), k.buffer(0),
+                                 {panel, dense ? k.index(0) : k.divIndex(column, recordK), dense ? column : k.index(0)});
         for (int64_t group = 0; group < groups; ++group) {
           Value x = tile::UnpackRowOp::create(k.b, k.loc, k.vec({32}), row, lane, k.b.getI64IntegerAttr(group * 32));
           k.store(x, k.buffer(2), {k.unit(), k.addIndex(column, group * 32)});
@@ -72,22 +71,22 @@ struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
     std::string name = "rms_norm_" + std::to_string(columns) + "_" + formatName(format);
     if (static_cast<float>(eps) != 1e-5f) // part of the name where it is not the usual one: kernels are shared by name
       name += "_eps" + llvm::utohexstr(llvm::bit_cast<uint32_t>(static_cast<float>(eps)));
+    int64_t step = stepColumns(op, columns);
     dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
       Value row = k.unit();
-      Value squares = k.loop(k.index(0), k.index(pad32(columns)), 32, {k.splat({32}, 0.0)},
+      Value squares = k.loop(k.index(0), k.index(pad32(columns)), step, {k.splat({step}, 0.0)},
                              [&](Value column, ValueRange acc) -> KernelBuilder::Values {
-        Value x = k.load(k.vec({32}), k.buffer(0), {row, column});
+        Value x = k.load(k.vec({step}), k.buffer(0), {row, column});
         return {k.fma(x, x, acc[0])};
       })[0];
       Value sum = k.reduce(tile::Reduction::Add, squares);
       Value mean = k.div(sum, k.number(columns));
       Value root = math::SqrtOp::create(k.b, k.loc, k.add(mean, k.number(eps)));
-      Value factor = k.spread(k.div(k.number(1.0), root), {32});
-      forEachGroup(k, columns, [&](Value group) {
-        Value column = k.mulIndex(group, 32);
-        Value x = k.load(k.vec({32}), k.buffer(0), {row, column});
-        Value w = k.load(k.vec({32}), k.buffer(1), {k.index(0), column});
-        writeGroup(k, k.mul(k.mul(x, factor), w), format, 2, row, group);
+      Value factor = k.spread(k.div(k.number(1.0), root), {step});
+      forEachStep(k, columns, step, [&](Value column) {
+        Value x = k.load(k.vec({step}), k.buffer(0), {row, column});
+        Value w = k.load(k.vec({step}), k.buffer(1), {k.index(0), column});
+        writeColumns(k, k.mul(k.mul(x, factor), w), format, 2, row, column);
       });
     });
     dispatch.replace(rewriter);
@@ -120,11 +119,12 @@ struct LowerGroups : OpRewritePattern<OpTy> {
     SmallVector<Type> buffers(inputs, rowsType(context, columns, rewriter.getF32Type()));
     llvm::append_range(buffers, formatTypes(context, columns, format));
     dispatch.variant(kAllRows, 1, 1, (name + "_" + Twine(columns) + "_" + formatName(format)).str(), buffers, [&](KernelBuilder &k) {
-      forEachGroup(k, columns, [&](Value group) {
+      int64_t step = stepColumns(op, columns);
+      forEachStep(k, columns, step, [&](Value column) {
         SmallVector<Value> values;
         for (unsigned i = 0; i < inputs; ++i)
-          values.push_back(k.load(k.vec({32}), k.buffer(i), {k.unit(), k.mulIndex(group, 32)}));
-        writeGroup(k, compute(k, values), format, inputs, k.unit(), group);
+          values.push_back(k.load(k.vec({step}), k.buffer(i), {k.unit(), column}));
+        writeColumns(k, compute(k, values), format, inputs, k.unit(), column);
       });
     });
     dispatch.replace(rewriter);
@@ -146,9 +146,9 @@ struct LowerGatherRows : OpRewritePattern<lm::GatherRowsOp> {
     SmallVector<Type> buffers{rows, MemRefType::get({ShapedType::kDynamic}, rewriter.getI32Type()), rows};
     dispatch.variant(kAllRows, 1, 1, "gather_rows_" + std::to_string(columns), buffers, [&](KernelBuilder &k) {
       Value source = k.toIndex(k.load(k.b.getI32Type(), k.buffer(1), {k.unit()}));
-      forEachGroup(k, columns, [&](Value group) {
-        Value column = k.mulIndex(group, 32);
-        k.store(k.load(k.vec({32}), k.buffer(0), {source, column}), k.buffer(2), {k.unit(), column});
+      int64_t step = stepColumns(op, columns);
+      forEachStep(k, columns, step, [&](Value column) {
+        k.store(k.load(k.vec({step}), k.buffer(0), {source, column}), k.buffer(2), {k.unit(), column});
       });
     });
     dispatch.replace(rewriter);

@@ -1,4 +1,4 @@
-//===- Schedule.cpp - how linear kernels are blocked on a CPU -------------===//
+//===- Schedule.cpp - how linear kernels are blocked ----------------------===//
 
 #include "Schedule.h"
 
@@ -18,7 +18,17 @@ static constexpr LinearSchedule kWide[] = {
     {"m256", UINT32_MAX, 256, 4, 4, 0},
 };
 
+// A GPU's unit is a CTA: four warps with a panel of 16 output columns each. One token costs as much as eight; long steps
+// of k keep many loads in flight where there are few tokens, short ones leave registers to the sums where there are many.
+static constexpr LinearSchedule kTensorCore[] = {
+    {"m8", 8, 8, 8, 8, 0, 4, 128},
+    {"m32", 32, 32, 32, 32, 0, 4, 64},
+    {"m128", UINT32_MAX, 128, 128, 128, 0, 4, 32},
+};
+
 llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith) {
+  if (arith == lm::Arith::BF16)
+    return kTensorCore;
   if (arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32)
     return kQuantized;
   return kWide;

@@ -1,4 +1,4 @@
-//===- Schedule.h - how linear kernels are blocked on a CPU -----*- C++ -*-===//
+//===- Schedule.h - how linear kernels are blocked --------------*- C++ -*-===//
 #ifndef LLMC_CONVERSION_LMTOTILE_SCHEDULE_H
 #define LLMC_CONVERSION_LMTOTILE_SCHEDULE_H
 
@@ -14,6 +14,8 @@ struct LinearSchedule {
   int64_t tokens;     ///< tokens of a register tile
   int64_t tailTokens; ///< of the tiles that cover what is left
   int64_t prefetch;   ///< bytes ahead in the weight's panel; 0: none
+  int64_t panels = 1; ///< of 16 output columns in a unit, where the product has a multiple of them
+  int64_t stepK = 32; ///< k of one step, at least a record
 };
 
 /// The classes of an arithmetic, ascending. Measured: docs/performance.md.
@@ -22,6 +24,11 @@ llvm::ArrayRef<LinearSchedule> linearSchedules(lm::Arith arith);
 /// Query tokens of an attention tile: decode and prefill.
 inline constexpr uint32_t kDecodeQueryTokens = 1;
 inline constexpr uint32_t kPrefillQueryTokens = 4;
+
+/// On a GPU a step of attention reads so many blocks of the cache, and steps of up to so many tokens take one query token a
+/// tile: most of them decode.
+inline constexpr int64_t kGPUPages = 4;
+inline constexpr uint32_t kGPUDecodeTokens = 64;
 
 } // namespace llmc
 

@@ -168,21 +168,31 @@ struct ExpandBF16Rounding : OpRewritePattern<arith::TruncFOp> {
 
 struct TileExpandMathPass : PassWrapper<TileExpandMathPass, OperationPass<>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TileExpandMathPass)
+  TileExpandMathPass() = default;
+  TileExpandMathPass(const TileExpandMathPass &other) : PassWrapper(other) {}
+  explicit TileExpandMathPass(bool only) { onlyTrigonometry = only; }
+
+  Option<bool> onlyTrigonometry{*this, "only-trigonometry", llvm::cl::desc("leave exp, exp2 and bf16 rounding to the target"),
+                                llvm::cl::init(false)};
+
   StringRef getArgument() const override { return "tile-expand-math"; }
   StringRef getDescription() const override { return "elementary functions and bf16 rounding as plain arithmetic"; }
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect, math::MathDialect>(); }
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populateTileExpandMathPatterns(patterns);
+    populateTileExpandMathPatterns(patterns, onlyTrigonometry);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
 
 } // namespace
 
-void llmc::populateTileExpandMathPatterns(RewritePatternSet &patterns) {
-  patterns.add<ExpandExp, ExpandExp2, ExpandSinCos<math::SinOp, 0>, ExpandSinCos<math::CosOp, 1>, ExpandBF16Rounding>(
-      patterns.getContext());
+void llmc::populateTileExpandMathPatterns(RewritePatternSet &patterns, bool onlyTrigonometry) {
+  patterns.add<ExpandSinCos<math::SinOp, 0>, ExpandSinCos<math::CosOp, 1>>(patterns.getContext());
+  if (!onlyTrigonometry)
+    patterns.add<ExpandExp, ExpandExp2, ExpandBF16Rounding>(patterns.getContext());
 }
 
-std::unique_ptr<Pass> llmc::createTileExpandMathPass() { return std::make_unique<TileExpandMathPass>(); }
+std::unique_ptr<Pass> llmc::createTileExpandMathPass(bool onlyTrigonometry) {
+  return std::make_unique<TileExpandMathPass>(onlyTrigonometry);
+}

@@ -1,0 +1,141 @@
+//===- Elementwise.cpp - arith and math on the registers of a thread ------===//
+
+#include "Emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace llmc;
+using namespace llmc::cuda;
+
+static Type scalarOf(Type type) { return getElementTypeOrSelf(type); }
+
+Value Emitter::uniform(Value value) {
+  if (auto broadcast = value.getDefiningOp<vector::BroadcastOp>())
+    return isa<VectorType>(broadcast.getSource().getType()) ? uniform(broadcast.getSource()) : scalar(broadcast.getSource());
+  if (auto expand = value.getDefiningOp<tile::ExpandOp>())
+    return uniform(expand.getSource());
+  DenseElementsAttr constant;
+  matchPattern(value, m_Constant(&constant));
+  return arith::ConstantOp::create(b, loc, cast<TypedAttr>(constant.getSplatValue<Attribute>()));
+}
+
+/// g such that element i is i / g; 0: none.
+static int64_t countingBy(DenseElementsAttr constant) {
+  if (!constant.getElementType().isInteger(32))
+    return 0;
+  SmallVector<int32_t> values(constant.getValues<int32_t>());
+  for (int64_t g = 1; g <= static_cast<int64_t>(values.size()); ++g) {
+    bool fits = true;
+    for (auto [i, value] : llvm::enumerate(values))
+      fits &= value == static_cast<int64_t>(i) / g;
+    if (fits)
+      return g;
+  }
+  return 0;
+}
+
+Values Emitter::regsIn(Value value, const Layout &layout) {
+  if (isUniform(value))
+    return Values(layout.size(), uniform(value));
+  DenseElementsAttr constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return regs(value);
+  // Other constants count (positions of rows, columns of a block): they are computed from the coordinate.
+  int64_t divisor = countingBy(constant);
+  assert(divisor && "tile-schedule-cuda lets only counting constants pass");
+  Values result;
+  for (auto [row, col] : layout.regs) {
+    Value at = layout.kind == Layout::Rows ? coordinate(layout.row, row) : coordinate(layout.col, col);
+    if (divisor > 1)
+      at = arith::DivUIOp::create(b, loc, at, index(divisor));
+    result.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), at));
+  }
+  return result;
+}
+
+/// exp and exp2 by ex2.approx (2 ulp, PTX ISA 9.7.3.21); everything else as it is.
+Value Emitter::emitMath(Operation *op, ValueRange operands) {
+  if (isa<math::ExpOp, math::Exp2Op>(op)) {
+    Value x = operands.front();
+    if (isa<math::ExpOp>(op))
+      x = arith::MulFOp::create(b, loc, x, constantF32(1.44269504088896340736f));
+    return intrinsic("llvm.nvvm.ex2.approx.ftz.f32", b.getF32Type(), x);
+  }
+  OperationState state(loc, op->getName(), operands, scalarOf(op->getResult(0).getType()), op->getAttrs());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  return b.create(state)->getResult(0);
+}
+
+LogicalResult Emitter::emitElementwise(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    if (!isa<VectorType>(constant.getType()))
+      mapping.map(constant.getResult(), b.clone(*op)->getResult(0));
+    else if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); !dense.isSplat() && !countingBy(dense))
+      return op->emitOpError("expected a constant vector that is uniform or counts, got ") << constant.getValue();
+    return success();
+  }
+  if (op->getNumResults() != 1 || op->getNumRegions() ||
+      (!op->hasTrait<OpTrait::Elementwise>() && !isa<arith::IndexCastOp, arith::IndexCastUIOp>(op)))
+    return op->emitOpError("expected an op with a lowering for GPUs");
+  Value result = op->getResult(0);
+  if (!isa<VectorType>(result.getType())) {
+    Values operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(scalar(operand));
+    mapping.map(result, emitMath(op, operands));
+    return success();
+  }
+  const Layout &layout = layouts.of(result);
+  SmallVector<Values> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(isa<VectorType>(operand.getType()) ? regsIn(operand, layout) : Values(layout.size(), scalar(operand)));
+  Values results;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    Values parts;
+    for (Values &operand : operands)
+      parts.push_back(operand[i]);
+    // Neighbours often are the same value (a row's maximum in all its columns): compute once.
+    bool repeated = i && llvm::all_of(operands, [&](Values &operand) { return operand[i] == operand[i - 1]; });
+    results.push_back(repeated ? results.back() : emitMath(op, parts));
+  }
+  set(result, results);
+  return success();
+}
+
+LogicalResult Emitter::emitBroadcast(Operation *op, Value source) {
+  Value result = op->getResult(0);
+  if (isUniform(result))
+    return success();
+  const Layout &layout = layouts.of(result);
+  bool alongRows = isa<tile::ExpandOp>(op); // result[r, c] = source[r]; else source[c]
+  Layout vector = alongRows ? rowsOf(layout) : columnsOf(layout);
+  Values parts = regsIn(source, vector), results;
+  for (auto [row, col] : layout.regs) {
+    std::pair<int32_t, int32_t> wanted = alongRows ? std::pair(row, 0) : std::pair(0, col);
+    results.push_back(parts[llvm::find(vector.regs, wanted) - vector.regs.begin()]);
+  }
+  set(result, results);
+  return success();
+}
+
+/// Of each four columns the middle two change places: with one column per thread (or one row) that is a shuffle.
+LogicalResult Emitter::emitPairOrder(tile::PairOrderOp op) {
+  const Layout &layout = layouts.of(op.getResult());
+  if (layout.kind != Layout::Spread || layout.col.scale != 1)
+    return op.emitOpError("expected a value with one column per thread on a GPU");
+  Value low = arith::AndIOp::create(b, loc, thread, index(3));
+  auto is = [&](int64_t n) -> Value { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, low, index(n)); };
+  Value middle = arith::OrIOp::create(b, loc, is(1), is(2));
+  Values results;
+  for (Value x : regsIn(op.getSource(), layout)) {
+    Value wide = arith::ExtSIOp::create(b, loc, b.getI32Type(), x);
+    Value other = arith::TruncIOp::create(b, loc, x.getType(), shuffleXor(wide, 3));
+    results.push_back(arith::SelectOp::create(b, loc, middle, other, x));
+  }
+  set(op.getResult(), results);
+  return success();
+}

@@ -1,0 +1,241 @@
+//===- Emitter.cpp - control flow and building blocks ---------------------===//
+
+#include "Emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace llmc;
+using namespace llmc::cuda;
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+LogicalResult Emitter::run(LLVM::LLVMFuncOp function) {
+  entry = &function.getBody().front();
+  b.setInsertionPointToStart(entry);
+  auto special = [&](Value x) -> Value { return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), x); };
+  Type type = b.getI32Type();
+  Value tid = NVVM::ThreadIdXOp::create(b, loc, type);
+  Value block = NVVM::BlockIdXOp::create(b, loc, type);
+  auto shifted = [&](Value x, int64_t bits) -> Value { return arith::ShRUIOp::create(b, loc, x, i32(bits)); };
+  auto masked = [&](Value x, int64_t mask) -> Value { return arith::AndIOp::create(b, loc, x, i32(mask)); };
+  thread = special(tid);
+  // The same in all lanes of a warp, and known to be: branches on it do not diverge.
+  Value first = intrinsic("llvm.nvvm.shfl.sync.idx.i32", type, {i32(-1), shifted(tid, 5), i32(0), i32(31)});
+  warp = special(first);
+  group = special(shifted(masked(tid, 31), 2));
+  quad = special(masked(tid, 3));
+  unsigned buffers = kernel.getBuffers().size();
+  for (unsigned i = 0; i < buffers; ++i)
+    mapping.map(kernel.getBuffers()[i], function.getArgument(i));
+  mapping.map(kernel.getRows(), arith::IndexCastOp::create(b, loc, b.getIndexType(), function.getArgument(buffers)));
+  mapping.map(kernel.getUnit(), special(block));
+  if (failed(emit(kernel.getBody().front())))
+    return failure();
+  LLVM::ReturnOp::create(b, loc, ValueRange{});
+  return success();
+}
+
+LogicalResult Emitter::emit(Block &block) {
+  for (Operation &op : block)
+    if (failed(emit(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult Emitter::emit(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](scf::ForOp loop) { return emitFor(loop); })
+      .Case([&](scf::IfOp branch) { return emitIf(branch); })
+      .Case<scf::YieldOp, tile::ReturnOp>([](auto) { return success(); })
+      .Case([&](tile::LoadOp x) { return emitLoad(x); })
+      .Case([&](tile::StoreOp x) { return emitStore(x); })
+      .Case([&](tile::ViewOp x) { return emitView(x); })
+      .Case([&](tile::CheckOp x) { return emitCheck(x); })
+      .Case([&](tile::LoadPackedOp x) { return emitLoadPacked(x); })
+      .Case([&](tile::GatherPackedOp x) { return emitGatherPacked(x); })
+      .Case([&](tile::StoreSliceOp x) { return emitStoreSlice(x); })
+      .Case([&](tile::UnpackRowOp x) { return emitUnpackRow(x); })
+      .Case([&](tile::ReduceOp x) { return emitReduce(x); })
+      .Case([&](tile::DotOp x) { return emitDot(x); })
+      .Case([&](tile::PairOrderOp x) { return emitPairOrder(x); })
+      .Case([&](tile::ExpandOp x) { return emitBroadcast(x, x.getSource()); })
+      .Case([&](vector::BroadcastOp x) { return emitBroadcast(x, x.getSource()); })
+      .Case([&](vector::ShapeCastOp x) {
+        if (!isFree(x.getSource()))
+          set(x.getResult(), regs(x.getSource()));
+        return success();
+      })
+      .Default([&](Operation *other) { return emitElementwise(other); });
+}
+
+LogicalResult Emitter::emitFor(scf::ForOp op) {
+  Values inits;
+  SmallVector<size_t> counts;
+  for (auto [init, argument] : llvm::zip_equal(op.getInitArgs(), op.getRegionIterArgs())) {
+    Values parts = isa<VectorType>(init.getType()) ? regsIn(init, layouts.of(argument)) : Values{scalar(init)};
+    counts.push_back(parts.size());
+    inits.append(parts);
+  }
+  auto loop = scf::ForOp::create(b, loc, scalar(op.getLowerBound()), scalar(op.getUpperBound()), scalar(op.getStep()), inits);
+  auto split = [&](ValueRange originals, ValueRange parts) {
+    for (auto [original, count] : llvm::zip_equal(originals, counts)) {
+      if (isa<VectorType>(original.getType()))
+        set(original, Values(parts.take_front(count)));
+      else
+        mapping.map(original, parts.front());
+      parts = parts.drop_front(count);
+    }
+  };
+  mapping.map(op.getInductionVar(), loop.getInductionVar());
+  split(op.getRegionIterArgs(), loop.getRegionIterArgs());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block *body = loop.getBody();
+    if (inits.empty())
+      b.setInsertionPoint(body->getTerminator());
+    else
+      b.setInsertionPointToEnd(body);
+    if (failed(emit(*op.getBody())))
+      return failure();
+    Values yielded;
+    for (auto [value, argument] : llvm::zip_equal(op.getYieldedValues(), op.getRegionIterArgs()))
+      yielded.append(isa<VectorType>(value.getType()) ? regsIn(value, layouts.of(argument)) : Values{scalar(value)});
+    if (!inits.empty())
+      scf::YieldOp::create(b, loc, yielded);
+  }
+  split(op.getResults(), loop.getResults());
+  return success();
+}
+
+LogicalResult Emitter::emitIf(scf::IfOp op) {
+  if (op.getNumResults() || op.elseBlock())
+    return op.emitOpError("expected no results and no else on a GPU");
+  LogicalResult result = success();
+  when(scalar(op.getCondition()), [&] { result = emit(*op.thenBlock()); });
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates
+//===----------------------------------------------------------------------===//
+
+Value Emitter::base(const Axis &axis) {
+  for (auto &[known, value] : bases)
+    if (known == axis)
+      return value;
+  // Made at the start of the kernel, where it dominates every use.
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfter(quad.getDefiningOp());
+  Value result;
+  if (axis.id == Axis::Thread)
+    result = axis.modulo ? Value(arith::RemUIOp::create(b, loc, thread, index(axis.modulo))) : thread;
+  else if (axis.id != Axis::None)
+    result = axis.id == Axis::Group ? group : quad;
+  result = result ? mul(result, axis.scale) : index(0);
+  if (axis.warp)
+    result = add(result, mul(warp, axis.warp));
+  bases.push_back({axis, result});
+  return result;
+}
+
+Value Emitter::holdsAlone(const Layout &layout) {
+  if (layout.kind == Layout::Full)
+    return less(thread, index(1));
+  if (layout.kind != Layout::Spread)
+    return {};
+  return layout.col.modulo ? less(thread, index(layout.col.modulo)) : Value();
+}
+
+int64_t llmc::cuda::divisorOf(Value value) {
+  constexpr int64_t kAny = int64_t(1) << 20;
+  IntegerAttr constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    return constant.getInt() ? std::abs(constant.getInt()) : kAny;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    if (loop && argument == loop.getInductionVar())
+      return std::gcd(divisorOf(loop.getLowerBound()), divisorOf(loop.getStep()));
+    return 1;
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa<arith::MulIOp>(op))
+    return std::min(kAny, divisorOf(op->getOperand(0)) * divisorOf(op->getOperand(1)));
+  if (isa<arith::AddIOp, arith::SubIOp>(op))
+    return std::gcd(divisorOf(op->getOperand(0)), divisorOf(op->getOperand(1)));
+  return 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Building blocks
+//===----------------------------------------------------------------------===//
+
+Value Emitter::index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+Value Emitter::i32(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value))); }
+Value Emitter::constantF32(float value) { return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value)); }
+Value Emitter::add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
+Value Emitter::mul(Value x, int64_t y) { return y == 1 ? x : Value(arith::MulIOp::create(b, loc, x, index(y))); }
+Value Emitter::less(Value x, Value y) { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y); }
+Value Emitter::both(Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  return arith::AndIOp::create(b, loc, x, y);
+}
+
+Value Emitter::at(Value pointer, Value bytes) {
+  Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), bytes);
+  return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer, ValueRange{offset});
+}
+
+Value Emitter::at(Value pointer, int64_t bytes) {
+  if (!bytes)
+    return pointer;
+  return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+}
+
+Value Emitter::load(Type type, Value pointer, unsigned alignment) {
+  return LLVM::LoadOp::create(b, loc, type, pointer, alignment);
+}
+
+Value Emitter::extract(Value vector, int64_t lane) {
+  return LLVM::ExtractElementOp::create(b, loc, vector, i32(lane));
+}
+
+Value Emitter::intrinsic(StringRef name, Type result, ValueRange operands) {
+  if (!result) {
+    LLVM::CallIntrinsicOp::create(b, loc, b.getStringAttr(name), operands);
+    return {};
+  }
+  return LLVM::CallIntrinsicOp::create(b, loc, result, b.getStringAttr(name), operands).getResult(0);
+}
+
+void Emitter::when(Value condition, llvm::function_ref<void()> body) {
+  if (!condition)
+    return body();
+  auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  body();
+}
+
+Value Emitter::shared(Type element, int64_t count) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  std::string name = ("shared" + Twine(sharedCount++)).str();
+  OpBuilder::InsertionGuard guard(b);
+  {
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(element, count), /*isConstant=*/false, LLVM::Linkage::Internal,
+                           name, Attribute(), /*alignment=*/16, /*addrSpace=*/3);
+  }
+  return LLVM::AddressOfOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext(), 3), name);
+}

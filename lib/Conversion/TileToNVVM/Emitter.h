@@ -1,0 +1,145 @@
+//===- Emitter.h - writes a kernel for one thread ---------------*- C++ -*-===//
+//
+// Walks a scheduled tile.kernel and writes the program of one thread: each tile value
+// becomes the scalars that this thread holds (Layout.h), control flow is copied. One
+// file per op family implements the members.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_CONVERSION_TILETONVVM_EMITTER_H
+#define LLMC_CONVERSION_TILETONVVM_EMITTER_H
+
+#include "Assignment.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace llmc::cuda {
+
+using Values = llvm::SmallVector<mlir::Value>;
+
+/// A packed right operand: where its columns (n) and rows (k) are.
+struct PackedRef {
+  tile::PackedType type;
+  mlir::Value base;           ///< ptr<1> to panel 0, record or k 0
+  int64_t panelBytes = 0;     ///< from one panel of 16 columns to the next
+  int64_t recordBytes = 0;    ///< from one record (q*) to the next; from one row to the next (bf16_nk: n, bf16_kn: k)
+  Values pages;               ///< gathered: addresses of the pages (ptr<1>), each with `pageTokens` tokens
+  int64_t pageTokens = 0;
+};
+
+class Emitter {
+public:
+  Emitter(tile::KernelOp kernel, const Shape &cta, const Assignment &layouts, mlir::OpBuilder &builder)
+      : kernel(kernel), cta(cta), layouts(layouts), b(builder), loc(kernel.getLoc()) {}
+
+  /// Fills the function's body.
+  mlir::LogicalResult run(mlir::LLVM::LLVMFuncOp function);
+
+private:
+  // Control flow (Emitter.cpp).
+  mlir::LogicalResult emit(mlir::Block &block);
+  mlir::LogicalResult emit(mlir::Operation *op);
+  mlir::LogicalResult emitFor(mlir::scf::ForOp op);
+  mlir::LogicalResult emitIf(mlir::scf::IfOp op);
+
+  // Elementwise.cpp
+  mlir::LogicalResult emitElementwise(mlir::Operation *op);
+  mlir::Value emitMath(mlir::Operation *op, mlir::ValueRange operands);
+  mlir::LogicalResult emitBroadcast(mlir::Operation *op, mlir::Value source);
+  mlir::LogicalResult emitPairOrder(tile::PairOrderOp op);
+
+  // Memory.cpp
+  mlir::LogicalResult emitLoad(tile::LoadOp op);
+  mlir::LogicalResult emitStore(tile::StoreOp op);
+  mlir::LogicalResult emitView(tile::ViewOp op);
+  mlir::LogicalResult emitCheck(tile::CheckOp op);
+
+  // Packed.cpp
+  mlir::LogicalResult emitLoadPacked(tile::LoadPackedOp op);
+  mlir::LogicalResult emitGatherPacked(tile::GatherPackedOp op);
+  mlir::LogicalResult emitStoreSlice(tile::StoreSliceOp op);
+  mlir::LogicalResult emitUnpackRow(tile::UnpackRowOp op);
+
+  // Reduce.cpp
+  mlir::LogicalResult emitReduce(tile::ReduceOp op);
+  mlir::Value reduceSpread(tile::Reduction kind, Values regs, const Layout &layout);
+  Values acrossWarps(tile::Reduction kind, Values regs);
+  mlir::Value combine(tile::Reduction kind, mlir::Value x, mlir::Value y);
+  mlir::Value shuffleXor(mlir::Value x, int64_t mask);
+
+  // Dot.cpp
+  mlir::LogicalResult emitDot(tile::DotOp op);
+  mlir::LogicalResult dotRows(tile::DotOp op);       ///< rows of the left operand are rows of the instruction
+  mlir::LogicalResult dotTransposed(tile::DotOp op); ///< columns of the right operand are
+  void mma(llvm::ArrayRef<mlir::Value> a, mlir::Value b0, mlir::Value b1, mlir::Value *acc);
+
+  // Fragments.cpp: 32-bit registers of two bf16.
+  /// Rows g and g + 8 of panel `panel`, k from 8t on of group `group` of 32: words [4] of each.
+  struct WeightWords {
+    mlir::Value low[4], high[4];
+  };
+  mlir::FailureOr<WeightWords> weightWords(const PackedRef &packed, int64_t tile, int64_t group);
+  void dequantize(const PackedRef &packed, mlir::Value record, mlir::Value lane, int64_t group, int64_t row, mlir::Value words[4]);
+  /// Right-operand registers of column tile `tile` (8 columns, or those of `block` tiles for bf16_kn).
+  mlir::Value pair(mlir::Value low, mlir::Value high); ///< two bf16 (or f32, rounded) as one register
+  mlir::Value wordsOfRow(const PackedRef &packed, int64_t tile, int64_t k);
+  Values pairsOfRows(const PackedRef &packed, int64_t columnBlock, int64_t block, mlir::Value row, int64_t page);
+
+public:
+  // Values.
+  const Values &regs(mlir::Value value) const { return vectors.find(value)->second; }
+  /// The registers of a vector in a layout; constants are made here.
+  Values regsIn(mlir::Value value, const Layout &layout);
+  /// The scalar that all elements are.
+  mlir::Value uniform(mlir::Value value);
+  void set(mlir::Value value, Values registers) { vectors[value] = std::move(registers); }
+  mlir::Value scalar(mlir::Value value) { return mapping.lookup(value); }
+
+  // Coordinates, as index values.
+  mlir::Value base(const Axis &axis);
+  mlir::Value coordinate(const Axis &axis, int64_t constant) { return add(base(axis), constant); }
+  /// Whether this thread holds elements that no other thread holds; null: always.
+  mlir::Value holdsAlone(const Layout &layout);
+
+  // Building blocks.
+  mlir::Value index(int64_t value);
+  mlir::Value i32(int64_t value);
+  mlir::Value constantF32(float value);
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value add(mlir::Value x, int64_t y) { return y ? add(x, index(y)) : x; }
+  mlir::Value mul(mlir::Value x, int64_t y);
+  mlir::Value less(mlir::Value x, mlir::Value y);
+  mlir::Value both(mlir::Value x, mlir::Value y); ///< and; null operands are true
+  mlir::Value at(mlir::Value pointer, mlir::Value bytes);
+  mlir::Value at(mlir::Value pointer, int64_t bytes);
+  mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
+  mlir::Value extract(mlir::Value vector, int64_t lane);
+  mlir::Value intrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange operands);
+  /// Runs `body` where `condition` holds (null: always).
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
+  /// Shared memory of `count` elements.
+  mlir::Value shared(mlir::Type element, int64_t count);
+
+private:
+  tile::KernelOp kernel;
+  Shape cta;
+  const Assignment &layouts;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+
+  mlir::IRMapping mapping;                      // scalars and memrefs (base pointers)
+  llvm::DenseMap<mlir::Value, Values> vectors;
+  llvm::DenseMap<mlir::Value, PackedRef> packed;
+  mlir::Value thread, warp, group, quad;        // index: of the CTA; of the lane: lane / 4, lane % 4
+  llvm::SmallVector<std::pair<Axis, mlir::Value>> bases;
+  mlir::Block *entry = nullptr;
+  int64_t sharedCount = 0;
+};
+
+/// What every value of an index is a multiple of.
+int64_t divisorOf(mlir::Value index);
+
+} // namespace llmc::cuda
+
+#endif // LLMC_CONVERSION_TILETONVVM_EMITTER_H

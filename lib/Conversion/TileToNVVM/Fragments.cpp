@@ -1,0 +1,132 @@
+//===- Fragments.cpp - operands of mma as 32-bit registers ----------------===//
+//
+// A register holds two bf16 that are neighbours in k. Which k a thread takes is free as
+// long as both operands agree: of each 32, thread t of four takes the eight from 8t on,
+// so that dense rows come by 16-byte loads and one word of 4-bit codes (8 codes) is
+// exactly a thread's share of a row.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace llmc;
+using namespace llmc::cuda;
+
+/// The vector and lane that a scalar was taken from.
+static std::pair<Value, int64_t> extracted(Value x) {
+  auto op = x.getDefiningOp<LLVM::ExtractElementOp>();
+  auto lane = op ? op.getPosition().getDefiningOp<arith::ConstantOp>() : arith::ConstantOp();
+  return lane ? std::pair(op.getVector(), cast<IntegerAttr>(lane.getValue()).getInt()) : std::pair(Value(), int64_t(0));
+}
+
+Value Emitter::pair(Value low, Value high) {
+  auto bits = [&](Value both) -> Value { return LLVM::BitcastOp::create(b, loc, b.getI32Type(), both); };
+  auto type = VectorType::get({2}, b.getBF16Type());
+  auto lowRounding = low.getDefiningOp<arith::TruncFOp>(), highRounding = high.getDefiningOp<arith::TruncFOp>();
+  if (low.getType().isF32() || (lowRounding && highRounding)) { // one instruction rounds both
+    Value x = lowRounding ? lowRounding.getIn() : low, y = highRounding ? highRounding.getIn() : high;
+    return bits(intrinsic("llvm.nvvm.ff2bf16x2.rn", type, {y, x}));
+  }
+  auto [vector, lane] = extracted(low);
+  auto [next, nextLane] = extracted(high);
+  if (vector && vector == next && lane % 2 == 0 && nextLane == lane + 1) {
+    auto words = VectorType::get({cast<VectorType>(vector.getType()).getDimSize(0) / 2}, b.getI32Type());
+    return extract(LLVM::BitcastOp::create(b, loc, words, vector), lane / 2);
+  }
+  Value both = LLVM::PoisonOp::create(b, loc, type);
+  both = LLVM::InsertElementOp::create(b, loc, both, low, i32(0));
+  both = LLVM::InsertElementOp::create(b, loc, both, high, i32(1));
+  return bits(both);
+}
+
+//===----------------------------------------------------------------------===//
+// Weights: rows of the instruction's left operand
+//===----------------------------------------------------------------------===//
+
+/// Codes and scales of one row's share of a group of 32, dequantised in f32 and rounded to bf16.
+void Emitter::dequantize(const PackedRef &ref, Value record, Value lane, int64_t group, int64_t row, Value words[4]) {
+  tile::Format format = ref.type.getFormat();
+  int64_t half = format == tile::Format::Q4_1 ? 0 : group % 2;
+  Value scales = at(at(record, mul(lane, 2)), row * 2);
+  auto widened = [&](int64_t bytes) -> Value {
+    return arith::ExtFOp::create(b, loc, b.getF32Type(), load(b.getF16Type(), at(scales, bytes), 2));
+  };
+  Value d = widened(half * 32), minimum = format == tile::Format::Q4_1 ? widened(32) : Value();
+  auto value = [&](Value word, int64_t shift, int64_t mask, float offset) -> Value {
+    Value code = word;
+    if (shift)
+      code = arith::ShRUIOp::create(b, loc, code, i32(shift));
+    if (shift + llvm::popcount(static_cast<uint64_t>(mask)) < 32)
+      code = arith::AndIOp::create(b, loc, code, i32(mask));
+    Value q = arith::UIToFPOp::create(b, loc, b.getF32Type(), code);
+    if (minimum)
+      return LLVM::FMAOp::create(b, loc, q, d, minimum);
+    return arith::MulFOp::create(b, loc, arith::SubFOp::create(b, loc, q, constantF32(offset)), d);
+  };
+  bool wide = format == tile::Format::Q8_0;
+  Value codes = at(at(record, add(mul(lane, 4), mul(quad, wide ? 128 : 64))), 64 + row * 4 + half * (wide ? 512 : 256));
+  Value first = load(b.getI32Type(), codes, 4);
+  if (wide) { // byte i of chunks 2t and 2t + 1
+    Value second = load(b.getI32Type(), at(codes, 64), 4);
+    for (int64_t i = 0; i < 4; ++i) {
+      Value word = i < 2 ? first : second;
+      words[i] = pair(value(word, i % 2 * 16, 255, 128.0f), value(word, i % 2 * 16 + 8, 255, 128.0f));
+    }
+    return;
+  }
+  for (int64_t i = 0; i < 4; ++i) { // k = 8t + b in the low nibble of byte b, 8t + 4 + b in the high one
+    int64_t shift = i % 2 * 16 + i / 2 * 4;
+    words[i] = pair(value(first, shift, 15, 8.0f), value(first, shift + 8, 15, 8.0f));
+  }
+}
+
+FailureOr<Emitter::WeightWords> Emitter::weightWords(const PackedRef &ref, int64_t tile, int64_t groupOfK) {
+  tile::Format format = ref.type.getFormat();
+  WeightWords words;
+  Value panel = at(ref.base, mul(add(warp, tile * cta.warps()), ref.panelBytes));
+  if (format == tile::Format::BF16NK) {
+    auto type = VectorType::get({4}, b.getI32Type());
+    Value row = at(at(panel, add(mul(group, ref.recordBytes), mul(quad, 16))), groupOfK * 64);
+    Value low = load(type, row, 16), high = load(type, at(row, 8 * ref.recordBytes), 16);
+    for (int64_t i = 0; i < 4; ++i) {
+      words.low[i] = extract(low, i);
+      words.high[i] = extract(high, i);
+    }
+    return words;
+  }
+  if (!tile::isQuantized(format))
+    return failure();
+  Value record = at(panel, groupOfK * 32 / tile::recordK(format) * ref.recordBytes);
+  dequantize(ref, record, group, groupOfK, 0, words.low);
+  dequantize(ref, record, group, groupOfK, 8, words.high);
+  return words;
+}
+
+//===----------------------------------------------------------------------===//
+// Columns of the instruction's right operand
+//===----------------------------------------------------------------------===//
+
+/// Address of row `g` of column tile `tile` (8 columns n) of a bf16_nk operand, at k.
+Value Emitter::wordsOfRow(const PackedRef &ref, int64_t tile, int64_t k) {
+  int64_t first = 8 * tile, perPanel = ref.pages.empty() ? 16 : ref.pageTokens;
+  Value panel = ref.pages.empty() ? at(ref.base, first / 16 * ref.panelBytes) : ref.pages[first / perPanel];
+  Value row = at(panel, mul(add(group, first % perPanel), ref.recordBytes));
+  return at(row, 2 * k);
+}
+
+/// Of row `row` (k) of a bf16_kn operand: this thread's `block` columns of column block `columnBlock`, as words of two.
+Values Emitter::pairsOfRows(const PackedRef &ref, int64_t columnBlock, int64_t block, Value row, int64_t page) {
+  Value start = ref.pages.empty() ? ref.base : ref.pages[page];
+  Value pointer = at(start, add(mul(row, ref.recordBytes), mul(group, 2 * block)));
+  pointer = at(pointer, columnBlock * 16 * block);
+  Values words;
+  if (block == 2)
+    return {load(b.getI32Type(), pointer, 4)};
+  Value many = load(VectorType::get({block / 2}, b.getI32Type()), pointer, 2 * block);
+  for (int64_t i = 0; i < block / 2; ++i)
+    words.push_back(extract(many, i));
+  return words;
+}

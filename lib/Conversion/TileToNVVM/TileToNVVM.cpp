@@ -1,0 +1,81 @@
+//===- TileToNVVM.cpp - scheduled tile kernels to the program of a thread -===//
+//
+// Each tile.kernel becomes an llvm.func with the parameters that llmc/abi.h says
+// (llmc_cuda_kernel_v1): a pointer per buffer, the row count. A unit is a CTA.
+//
+//===----------------------------------------------------------------------===//
+
+#include "llmc/Conversion/TileToNVVM.h"
+
+#include "Emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using namespace llmc;
+using namespace llmc::cuda;
+
+/// Whether a buffer (or a view of it) is ever stored to.
+static bool isWritten(Value buffer) {
+  return llvm::any_of(buffer.getUses(), [](OpOperand &use) {
+    if (auto view = dyn_cast<tile::ViewOp>(use.getOwner()))
+      return isWritten(view.getResult());
+    if (auto store = dyn_cast<tile::StoreOp>(use.getOwner()))
+      return store.getMemref() == use.get();
+    return isa<tile::StoreSliceOp>(use.getOwner());
+  });
+}
+
+static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuilder &b) {
+  MLIRContext *context = kernel.getContext();
+  SmallVector<Type> types(kernel.getBuffers().size(), LLVM::LLVMPointerType::get(context, 1));
+  types.push_back(b.getI64Type());
+  auto function = LLVM::LLVMFuncOp::create(b, kernel.getLoc(), kernel.getSymName(),
+                                           LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), b.getDenseI32ArrayAttr({static_cast<int32_t>(cta.threads), 1, 1}));
+  for (auto [i, buffer] : llvm::enumerate(kernel.getBuffers())) {
+    // Launches never share memory between operands and results, but for caches, which come once.
+    function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+    if (!isWritten(buffer))
+      function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
+  }
+  function.addEntryBlock(b);
+  return function;
+}
+
+namespace {
+
+struct TileToNVVMPass : PassWrapper<TileToNVVMPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TileToNVVMPass)
+
+  StringRef getArgument() const override { return "tile-to-nvvm"; }
+  StringRef getDescription() const override { return "lower scheduled tile kernels to the program of a GPU thread"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect, scf::SCFDialect>();
+  }
+
+  void runOnOperation() override {
+    OpBuilder b(&getContext());
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<tile::KernelOp>())) {
+      FailureOr<Shape> cta = shapeOf(kernel);
+      Assignment layouts;
+      if (failed(cta) || failed(layouts.run(kernel, *cta)))
+        return signalPassFailure();
+      b.setInsertionPoint(kernel);
+      LLVM::LLVMFuncOp function = declare(kernel, *cta, b);
+      if (failed(Emitter(kernel, *cta, layouts, b).run(function)))
+        return signalPassFailure();
+      getOperation()->setAttr("llmc.threads", b.getI32IntegerAttr(static_cast<int32_t>(cta->threads)));
+      getOperation()->setAttr("llmc.shared_bytes", b.getI32IntegerAttr(0));
+      kernel.erase();
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> llmc::createTileToNVVMPass() { return std::make_unique<TileToNVVMPass>(); }

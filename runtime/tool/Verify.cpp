@@ -44,14 +44,6 @@ struct VerifyFlags {
   bool perLayer = false, json = false;
 };
 
-void checkWeights(Model &model, const Device &device) {
-  const std::byte *weights = device.weights();
-  for (const Manifest::Weight &w : model.manifest().weights)
-    if (packageHash(weights + w.offset, w.bytes) != w.xxh3)
-      throw Error("weight " + w.name + " is damaged: its " + std::to_string(w.bytes) + " bytes at " +
-                  std::to_string(w.offset) + " do not have the hash of the manifest");
-}
-
 struct Layer {
   double relative = 0;
   std::string op;
@@ -117,7 +109,7 @@ int verify(const VerifyFlags &flags, const std::string &name) {
   if (ids.empty())
     throw Error("--text: expected a text of at least one token, got none");
   std::unique_ptr<Device> device = model.makeDevice(ids.size());
-  checkWeights(model, *device);
+  verifyWeights(model.weights(), model.manifest(), unsigned(flags.load.threads), [](uint64_t) {});
   const double bound = flags.bound > 0 ? flags.bound : defaultBound(model.manifest().compute);
   const VerifyReport report = verifyModel(*device, ids);
   if (flags.json)

@@ -17,7 +17,7 @@ int64_t frontend::checkedExtent(int64_t value, const std::string &where) {
   return value;
 }
 
-static void checkGeometry(const ModelFacts &facts, const std::string &file) {
+static void checkExtents(const ModelFacts &facts, const std::string &file) {
   auto fail = [&](const std::string &message) { throw Error(file + ": " + message); };
   for (auto [value, what] : {std::pair(facts.hidden, "hidden size"),
                              {facts.layers, "layers"},
@@ -104,34 +104,43 @@ private:
 
 } // namespace
 
-void frontend::checkFacts(ModelFacts &facts, const Source &source) {
-  checkGeometry(facts, source.config);
-  checkRope(facts.rope, source.config + ": rope");
-  TensorChecker checker(facts, source);
+void frontend::forEachTensor(const ModelFacts &facts, const TensorVisitor &expect) {
   int64_t queryRows = facts.heads * facts.headDim, kvRows = facts.kvHeads * facts.headDim;
-  checker.expect("token_embd.weight", {facts.vocab, facts.hidden});
+  expect("token_embd.weight", {facts.vocab, facts.hidden});
   for (int64_t layer = 0; layer < facts.layers; ++layer) {
     std::string block = "blk." + std::to_string(layer) + ".";
-    checker.expect(block + "attn_norm.weight", {facts.hidden});
-    checker.expect(block + "attn_q.weight", {queryRows, facts.hidden});
-    checker.expect(block + "attn_k.weight", {kvRows, facts.hidden});
-    checker.expect(block + "attn_v.weight", {kvRows, facts.hidden});
+    expect(block + "attn_norm.weight", {facts.hidden});
+    expect(block + "attn_q.weight", {queryRows, facts.hidden});
+    expect(block + "attn_k.weight", {kvRows, facts.hidden});
+    expect(block + "attn_v.weight", {kvRows, facts.hidden});
     if (facts.attentionBias) {
-      checker.expect(block + "attn_q.bias", {queryRows});
-      checker.expect(block + "attn_k.bias", {kvRows});
-      checker.expect(block + "attn_v.bias", {kvRows});
+      expect(block + "attn_q.bias", {queryRows});
+      expect(block + "attn_k.bias", {kvRows});
+      expect(block + "attn_v.bias", {kvRows});
     }
-    checker.expect(block + "attn_output.weight", {facts.hidden, queryRows});
+    expect(block + "attn_output.weight", {facts.hidden, queryRows});
     if (facts.attentionOutputBias)
-      checker.expect(block + "attn_output.bias", {facts.hidden});
-    checker.expect(block + "ffn_norm.weight", {facts.hidden});
-    checker.expect(block + "ffn_gate.weight", {facts.ffn, facts.hidden});
-    checker.expect(block + "ffn_up.weight", {facts.ffn, facts.hidden});
-    checker.expect(block + "ffn_down.weight", {facts.hidden, facts.ffn});
+      expect(block + "attn_output.bias", {facts.hidden});
+    expect(block + "ffn_norm.weight", {facts.hidden});
+    expect(block + "ffn_gate.weight", {facts.ffn, facts.hidden});
+    expect(block + "ffn_up.weight", {facts.ffn, facts.hidden});
+    expect(block + "ffn_down.weight", {facts.hidden, facts.ffn});
   }
-  checker.expect("output_norm.weight", {facts.hidden});
+  expect("output_norm.weight", {facts.hidden});
   if (!facts.tiedHead)
-    checker.expect("output.weight", {facts.vocab, facts.hidden});
+    expect("output.weight", {facts.vocab, facts.hidden});
+}
+
+void frontend::checkGeometry(const ModelFacts &facts, const std::string &config) {
+  checkExtents(facts, config);
+  checkRope(facts.rope, config + ": rope");
+}
+
+void frontend::checkFacts(ModelFacts &facts, const Source &source) {
+  checkGeometry(facts, source.config);
+  TensorChecker checker(facts, source);
+  // One by one: a lying layer count stops at the first layer that is not there.
+  forEachTensor(facts, [&](const std::string &name, const std::vector<int64_t> &shape) { checker.expect(name, shape); });
   checker.finish();
 }
 

@@ -22,6 +22,15 @@ constexpr int64_t maxExtent = int64_t(1) << 31;
 /// Fails unless 1 <= value <= maxExtent; `where` is "FILE: KEY".
 int64_t checkedExtent(int64_t value, const std::string &where);
 
+/// Gets a canonical name and a shape.
+using TensorVisitor = std::function<void(const std::string &, const std::vector<int64_t> &)>;
+
+/// The tensors that the architecture needs, with the shapes that the geometry gives.
+void forEachTensor(const ModelFacts &facts, const TensorVisitor &visit);
+
+/// Extents and rope that fit together; `config` is the file that gave them.
+void checkGeometry(const ModelFacts &facts, const std::string &config);
+
 /// Geometry that fits together, every tensor that the architecture needs present
 /// with the shape that the geometry gives, no unknown tensor inside a layer
 /// (those change results); other extra tensors become warnings and are dropped.

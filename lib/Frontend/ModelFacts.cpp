@@ -19,7 +19,7 @@ const TensorFact *ModelFacts::find(const std::string &canonicalName) const {
 
 std::string llmc::supportedArchitectures() { return "llama, mistral, qwen2"; }
 
-ModelFacts llmc::loadModelFacts(const std::string &path) {
+ModelFacts llmc::loadModelFacts(const std::string &path, const LoadOptions &options) {
   std::error_code failure;
   std::filesystem::file_status status = std::filesystem::status(path, failure);
   if (status.type() == std::filesystem::file_type::not_found)
@@ -27,7 +27,7 @@ ModelFacts llmc::loadModelFacts(const std::string &path) {
   if (failure)
     throw Error(path + ": cannot open: " + failure.message());
   if (std::filesystem::is_directory(status))
-    return huggingface::loadFolder(path);
+    return huggingface::loadFolder(path, options);
 
   InputFile file = InputFile::open(path);
   char magic[4] = {};

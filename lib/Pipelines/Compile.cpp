@@ -2,6 +2,7 @@
 #include "llmc/Pipelines/Compile.h"
 
 #include "lib/Pipelines/Kernels.h"
+#include "lib/Pipelines/Progress.h"
 #include "llmc/Pipelines/Phases.h"
 #include "llmc/Pipelines/Registration.h"
 #include "llmc/Support/Error.h"
@@ -14,8 +15,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <chrono>
-#include <cstdarg>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <unistd.h>
@@ -28,47 +28,16 @@ const char *llmc::versionString() { return LLMC_VERSION; }
 
 namespace {
 
-/// Lines "llmc: 1.2 s  what" on stderr; on a terminal the line of a running phase is renewed in place.
-class Progress {
-public:
-  void say(const char *format, ...) __attribute__((format(printf, 2, 3))) {
-    va_list arguments;
-    va_start(arguments, format);
-    line(format, arguments, "\n");
-    va_end(arguments);
-  }
-  /// Shown on terminals only.
-  void renew(const char *format, ...) __attribute__((format(printf, 2, 3))) {
-    if (!terminal)
-      return;
-    va_list arguments;
-    va_start(arguments, format);
-    line(format, arguments, "\r");
-    va_end(arguments);
-  }
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  }
-
-private:
-  void line(const char *format, va_list arguments, const char *end) {
-    std::fprintf(stderr, "%sllmc: %5.1f s  ", terminal ? "\r\033[K" : "", seconds());
-    std::vfprintf(stderr, format, arguments);
-    std::fputs(end, stderr);
-    std::fflush(stderr);
-  }
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-  bool terminal = isatty(STDERR_FILENO);
-};
-
 /// Before anything slow: can the output be written at all?
-void checkOutput(const std::string &output) {
+void checkOutput(const std::string &output, bool folder) {
   if (output == "-")
     return;
-  if (fs::is_directory(output))
+  if (folder && fs::exists(output) && !fs::is_directory(output))
+    throw Error(output + ": expected a folder to write, got a file");
+  if (!folder && fs::is_directory(output))
     throw Error(output + ": expected a file to write, got a directory");
-  fs::path folder = fs::path(output).parent_path();
-  std::string where = folder.empty() ? "." : folder.string();
+  fs::path parent = fs::path(output).parent_path();
+  std::string where = parent.empty() ? "." : parent.string();
   if (!fs::is_directory(where))
     throw Error(output + ": expected the folder " + where + " to exist");
   if (access(where.c_str(), W_OK) != 0)
@@ -98,9 +67,23 @@ std::string findStub(const std::string &given) {
 
 /// What would fail only in the executable must fail here.
 void checkTextParts(const ModelFacts &facts) {
+  if (facts.synthetic && facts.tokenizer.tokens.empty())
+    return; // a package for measuring
   Tokenizer::create(facts.tokenizer);
   if (!facts.chatTemplate.empty())
     ChatTemplate::parse(facts.chatTemplate);
+}
+
+struct GPUCode {
+  std::vector<std::string> names;
+  std::vector<GPUKernel> kernels;
+};
+
+/// What `--emit=ptx` says of a kernel.
+std::string header(const std::string &name, const GPUKernel &kernel, const GPUTarget &target) {
+  std::string text = "// kernel " + name + ", " + target.isa + ": " + std::to_string(kernel.threads) + " threads, " +
+                     std::to_string(kernel.sharedBytes) + " bytes of shared memory";
+  return text + (kernel.cubin.empty() ? "" : ", " + std::to_string(kernel.registers) + " registers") + "\n";
 }
 
 class Driver {
@@ -117,7 +100,11 @@ private:
   }
   /// The code of each kernel and of the tables, for one ISA.
   std::vector<std::string> compile(const std::vector<KernelJob> &jobs, const std::string &isa);
+  /// The kernels for a GPU, by name, each through the gate unless there is no ptxas.
+  GPUCode compileForGPU(const GPUTarget &target);
+  std::string sharedObject(const std::string &isa);
   void writeCode();
+  void writeGPUCode(const GPUTarget &target);
   void writeExecutable();
 
   const CompileOptions &options;
@@ -138,14 +125,71 @@ std::vector<std::string> Driver::compile(const std::vector<KernelJob> &jobs, con
   return code;
 }
 
+GPUCode Driver::compileForGPU(const GPUTarget &target) {
+  std::optional<Ptxas> ptxas;
+  if (!options.ptxOnly && !(ptxas = findPtxas()))
+    std::fputs("llmc: warning: no ptxas: kernels do not pass the gate, and the driver compiles their PTX at load; "
+               "scripts/install-deps.sh gets one, --ptx-only silences this\n",
+               stderr);
+  std::vector<KernelJob> jobs = kernelJobs(*module, target.isa, "cubin");
+  GPUCode code;
+  for (KernelJob &job : jobs) {
+    code.names.push_back(job.name);
+    if (ptxas)
+      job.ptxas = ptxas->path, job.ptxasVersion = ptxas->version;
+  }
+  uint32_t registers = 0;
+  for (const std::string &bytes : compile(jobs, target.isa)) {
+    code.kernels.push_back(GPUKernel::parse(bytes));
+    registers = std::max(registers, code.kernels.back().registers);
+  }
+  if (ptxas)
+    progress.say("%s: no spills, at most %u registers (ptxas %s)", target.isa.c_str(), registers, ptxas->version.c_str());
+  return code;
+}
+
+/// Of one ISA.
+std::string Driver::sharedObject(const std::string &isa) {
+  std::vector<std::string> objects;
+  if (const GPUTarget *gpu = findGPUTarget(isa)) {
+    GPUCode code = compileForGPU(*gpu);
+    objects = compile({tablesJob(*module, *gpu, code.names, code.kernels)}, isa + " tables");
+  } else {
+    std::vector<KernelJob> jobs = kernelJobs(*module, isa, "object");
+    jobs.push_back(tablesJob(*module, isa, "object"));
+    objects = compile(jobs, isa);
+  }
+  return linkSharedObject(objects, "module." + isa + ".so");
+}
+
+// --emit=ptx and cubin.
+void Driver::writeGPUCode(const GPUTarget &target) {
+  GPUCode code = compileForGPU(target);
+  std::string text;
+  for (size_t i = 0; i < code.names.size(); ++i)
+    text += header(code.names[i], code.kernels[i], target) + code.kernels[i].ptx + "\n";
+  if (options.emit == "ptx")
+    return writeText(options.output, text);
+  fs::create_directories(options.output);
+  for (size_t i = 0; i < code.names.size(); ++i) {
+    if (code.kernels[i].cubin.empty())
+      throw Error("--emit=cubin: expected a ptxas, got none; see scripts/install-deps.sh");
+    writeFile(options.output + "/" + code.names[i] + ".cubin", code.kernels[i].cubin);
+  }
+}
+
 // --emit=llvm and asm: all kernels of the first ISA in one text; object: the shared object.
 void Driver::writeCode() {
   const std::string &isa = options.isas.front();
-  std::vector<KernelJob> jobs = kernelJobs(*module, isa, options.emit);
-  jobs.push_back(tablesJob(*module, isa, options.emit));
-  std::vector<std::string> code = compile(jobs, isa);
   if (options.emit == "object")
-    return writeText(options.output, linkSharedObject(code, "module." + isa + ".so"));
+    return writeText(options.output, sharedObject(isa));
+  const GPUTarget *gpu = findGPUTarget(isa);
+  if (gpu && options.emit != "llvm")
+    return writeGPUCode(*gpu);
+  std::vector<KernelJob> jobs = kernelJobs(*module, isa, options.emit);
+  if (!gpu)
+    jobs.push_back(tablesJob(*module, isa, options.emit));
+  std::vector<std::string> code = compile(jobs, isa);
   std::string text;
   for (size_t i = 0; i < jobs.size(); ++i)
     text += (options.emit == "asm" ? "# " : "; ") + std::string("kernel ") + jobs[i].name + ", " + isa + "\n" + code[i] + "\n";
@@ -157,11 +201,9 @@ void Driver::writeExecutable() {
   parts.stub = findStub(options.stub);
   parts.version = versionString();
   parts.compute = options.ir.compute;
-  for (const std::string &isa : options.isas) {
-    std::vector<KernelJob> jobs = kernelJobs(*module, isa, "object");
-    jobs.push_back(tablesJob(*module, isa, "object"));
-    parts.modules.emplace_back(isa, linkSharedObject(compile(jobs, isa), "module." + isa + ".so"));
-  }
+  parts.weights = options.weights;
+  for (const std::string &isa : options.isas)
+    parts.modules.emplace_back(isa, sharedObject(isa));
   parts.kvElement = !options.ir.kvType.empty() ? options.ir.kvType : options.ir.compute == "f32" ? "f32" : "bf16";
   uint64_t weights = (*module)->getAttrOfType<IntegerAttr>("lm.weights_bytes").getInt(), shown = 0;
   uint64_t size = writePackage(options.output, *module, facts, parts, [&](uint64_t bytes) {
@@ -171,14 +213,19 @@ void Driver::writeExecutable() {
     progress.renew("weights %llu/%llu MB", static_cast<unsigned long long>(bytes / 1000000),
                    static_cast<unsigned long long>(weights / 1000000));
   });
-  progress.say("weights %.1f MB", double(weights) / 1e6);
-  progress.say("%s: %.1f MB, %zu ISA variant%s, compiled in %.1f s", options.output.c_str(), double(size) / 1e6,
-               options.isas.size(), options.isas.size() == 1 ? "" : "s", progress.seconds());
+  const char *where[] = {"", " beside the executable", ", random: made at load"};
+  progress.say("weights %.1f MB%s", double(weights) / 1e6, where[int(options.weights.mode)]);
+  progress.say("%s: %.1f MB, %s, compiled in %.1f s", options.output.c_str(), double(size) / 1e6, join(options.isas).c_str(),
+               progress.seconds());
 }
 
 void Driver::run() {
-  checkOutput(options.output);
-  facts = loadModelFacts(options.model);
+  checkOutput(options.output, options.emit == "cubin" && options.stopAfter.empty());
+  // Only a package holds weights.
+  bool random = options.weights.mode == WeightsOptions::Mode::Random;
+  facts = loadModelFacts(options.model, {random, options.randomStorage.value_or(DType::BF16)});
+  if (options.randomStorage && !facts.synthetic)
+    throw Error(options.model + ": expected no weight files with --random-storage, got some, which give the storage");
   for (const std::string &warning : facts.warnings)
     std::fprintf(stderr, "llmc: warning: %s\n", warning.c_str());
   bool ir = !options.stopAfter.empty();

@@ -34,19 +34,54 @@ std::vector<KernelJob> llmc::kernelJobs(ModuleOp module, const std::string &isa,
     if (!reference && !llvm::isa<tile::KernelOp>(op))
       continue;
     OwningOpRef<ModuleOp> kernel = ModuleOp::create(b.getUnknownLoc());
-    (*kernel)->setAttr("llmc.pipeline", b.getStringAttr(reference ? "reference" : "cpu"));
+    (*kernel)->setAttr("llmc.pipeline", b.getStringAttr(reference ? "reference" : findGPUTarget(isa) ? "cuda" : "cpu"));
     kernel->push_back(op.clone());
     jobs.push_back({SymbolTable::getSymbolName(&op).str(), bytecode(*kernel), isa, form});
   }
   return jobs;
 }
 
-KernelJob llmc::tablesJob(ModuleOp module, const std::string &isa, const std::string &form) {
+/// The tables of `module`, which is changed.
+static std::string tables(ModuleOp module, const std::string &isa) {
   DiagnosticCollector diagnostics(*module.getContext());
-  OwningOpRef<ModuleOp> tables = module.clone();
   PassManager manager(module.getContext());
   manager.addPass(createRTToLLVMPass({isa}));
-  if (failed(manager.run(*tables)))
+  if (failed(manager.run(module)))
     diagnostics.fail("tables", "failed");
-  return {"tables", bytecode(*tables), isa, form};
+  return bytecode(module);
+}
+
+KernelJob llmc::tablesJob(ModuleOp module, const std::string &isa, const std::string &form) {
+  OwningOpRef<ModuleOp> clone = module.clone();
+  return {"tables", tables(*clone, isa), isa, form};
+}
+
+static ArrayAttr tensorMaps(OpBuilder &b, const GPUKernel &kernel) {
+  SmallVector<Attribute> maps;
+  for (const llmc_tensor_map_v1 &map : kernel.tensorMaps) {
+    SmallVector<int64_t> numbers = {map.arg, map.element, map.rank, map.swizzle};
+    numbers.append(std::begin(map.dims), std::end(map.dims));
+    numbers.append(std::begin(map.strides), std::end(map.strides));
+    numbers.append(std::begin(map.box), std::end(map.box));
+    maps.push_back(b.getDenseI64ArrayAttr(numbers));
+  }
+  return b.getArrayAttr(maps);
+}
+
+KernelJob llmc::tablesJob(ModuleOp module, const GPUTarget &target, const std::vector<std::string> &names,
+                          const std::vector<GPUKernel> &kernels) {
+  OwningOpRef<ModuleOp> clone = module.clone();
+  OpBuilder b(module.getContext());
+  SmallVector<NamedAttribute> entries;
+  for (auto [name, kernel] : llvm::zip_equal(names, kernels)) {
+    SmallVector<NamedAttribute> facts = {
+        b.getNamedAttr("ptx", b.getStringAttr(kernel.ptx)), b.getNamedAttr("threads", b.getI64IntegerAttr(kernel.threads)),
+        b.getNamedAttr("shared_bytes", b.getI64IntegerAttr(kernel.sharedBytes)),
+        b.getNamedAttr("tensor_maps", tensorMaps(b, kernel))};
+    if (!kernel.cubin.empty())
+      facts.push_back(b.getNamedAttr("cubin", b.getStringAttr(kernel.cubin)));
+    entries.push_back(b.getNamedAttr(name, b.getDictionaryAttr(facts)));
+  }
+  (*clone)->setAttr("rt.cuda_kernels", b.getDictionaryAttr(entries));
+  return {"tables", tables(*clone, target.isa), cpuTargets().front().isa, "object"};
 }

@@ -2,7 +2,9 @@
 #ifndef LLMC_LIB_PIPELINES_KERNELS_H
 #define LLMC_LIB_PIPELINES_KERNELS_H
 
+#include "llmc/Target/Cubin.h"
 #include "llmc/Target/KernelCompiler.h"
+#include "llmc/Target/TargetInfo.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace llmc {
@@ -13,6 +15,10 @@ std::vector<KernelJob> kernelJobs(mlir::ModuleOp module, const std::string &isa,
 
 /// The job that compiles the constant tables (rt-to-llvm). Throws Error.
 KernelJob tablesJob(mlir::ModuleOp module, const std::string &isa, const std::string &form);
+
+/// The same for a GPU, with its kernels by name as data. The tables are read by the host: the job is one for a CPU.
+KernelJob tablesJob(mlir::ModuleOp module, const GPUTarget &target, const std::vector<std::string> &names,
+                    const std::vector<GPUKernel> &kernels);
 
 } // namespace llmc
 

@@ -31,19 +31,23 @@ const std::vector<PhaseInfo> &llmc::irPhases() {
   return phases;
 }
 
+/// Rows of the largest tile that a GPU's kernel reads, whatever the row count.
+static constexpr int64_t kCudaRowPad = 128;
+
 void llmc::buildPhase(OpPassManager &manager, llvm::StringRef phase, const ModelOptions &options) {
+  bool cuda = options.target == "cuda";
   if (phase == "imported")
     manager.addPass(lm::createLMVerifyImportedPass());
   else if (phase == "fused")
     lm::buildLMFusionPipeline(manager, {options.fuseQKV, options.fuseGateUp, options.fuseResidual});
-  else if (phase == "reference" && options.reference)
+  else if (phase == "reference" && options.reference && !cuda)
     manager.addPass(createLMToReferencePass());
   else if (phase == "decided")
-    lm::buildLMDecidePipeline(manager, {options.compute, options.kvType, LLMC_KV_BLOCK, options.fuseQuantize});
+    lm::buildLMDecidePipeline(manager, {options.compute, options.kvType, LLMC_KV_BLOCK, options.fuseQuantize, cuda});
   else if (phase == "tile")
-    manager.addPass(createLMToTilePass());
+    manager.addPass(createLMToTilePass({cuda, options.trapChecks}));
   else if (phase == "planned")
-    manager.addPass(createRTPlanArenaPass({options.maxTokens, options.maxSeqs, options.maxLogits}));
+    manager.addPass(createRTPlanArenaPass({options.maxTokens, options.maxSeqs, options.maxLogits, cuda ? kCudaRowPad : LLMC_ROW_PAD}));
 }
 
 //===----------------------------------------------------------------------===//

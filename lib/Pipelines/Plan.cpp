@@ -10,8 +10,6 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 
-#include <set>
-
 using namespace mlir;
 using namespace llmc;
 
@@ -32,6 +30,10 @@ ModelPlan llmc::planModel(const ModelFacts &facts, const ModelOptions &options) 
   plan.arenaBytes = step.getArenaBytes();
   for (auto launch : step.getBody().getOps<rt::LaunchOp>()) {
     ++plan.launches;
+    if (launch.getRows() == rt::Rows::QueryTiles)
+      for (auto variant : launch.getVariants().getAsRange<rt::VariantAttr>())
+        if (!llvm::is_contained(plan.tileRowBlocks, variant.getRowBlock()))
+          plan.tileRowBlocks.push_back(variant.getRowBlock());
     for (auto arg : launch.getArgs().getAsRange<rt::ArgAttr>()) {
       auto weight = arg.getWeight() ? module->lookupSymbol<lm::WeightOp>(arg.getWeight().getValue()) : lm::WeightOp();
       if (!weight || launch.getOp() == "token_embd")

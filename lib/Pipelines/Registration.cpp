@@ -15,6 +15,7 @@
 #include "llmc/Pipelines/ReferenceToLLVM.h"
 #include "llmc/Pipelines/TileToLLVM.h"
 #include "llmc/Pipelines/TileToNVVM.h"
+#include "llmc/Pipelines/TileToNVVM.h"
 #include "llmc/Transforms/LM/Passes.h"
 #include "llmc/Transforms/RT/Passes.h"
 

@@ -4,10 +4,12 @@
 // LLVM dialect already) and writes code. Diagnostics go to stderr, where the parent reads them.
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Pipelines/WorkerGPU.h"
 #include "llmc/Pipelines/Compile.h"
 #include "llmc/Pipelines/ReferenceToLLVM.h"
 #include "llmc/Pipelines/Registration.h"
 #include "llmc/Pipelines/TileToLLVM.h"
+#include "llmc/Pipelines/TileToNVVM.h"
 #include "llmc/Support/Error.h"
 #include "llmc/Target/CodeGen.h"
 #include "llmc/Target/KernelCompiler.h"
@@ -33,19 +35,30 @@ static LogicalResult lower(ModuleOp module, llvm::StringRef isa) {
     buildTileToLLVMPipeline(manager, isa);
   else if (pipeline.getValue() == "reference")
     buildReferenceToLLVMPipeline(manager);
+  else if (pipeline.getValue() == "cuda")
+    buildTileToNVVMPipeline(manager);
   else
-    return module.emitError("expected pipeline cpu or reference, got ") << pipeline;
+    return module.emitError("expected pipeline cpu, cuda or reference, got ") << pipeline;
   module->removeAttr("llmc.pipeline");
   return manager.run(module);
 }
 
-// Arguments: --worker IN OUT ISA FORM NAME.
+static LogicalResult compileForCPU(ModuleOp module, const std::string &isa, const std::string &form, std::string &result) {
+  CPUTarget target = lookupCPUTarget(isa);
+  CodeForm codeForm = form == "object" ? CodeForm::Object : form == "asm" ? CodeForm::Assembly : CodeForm::LLVM;
+  llvm::SmallVector<char, 0> code;
+  if (failed(generateCode(module, target, codeForm, code)))
+    return failure();
+  result.assign(code.data(), code.size());
+  return success();
+}
+
+// Arguments: --worker IN OUT ISA FORM NAME [PTXAS].
 int llmc::runWorker(int argc, char **argv) try {
-  if (argc != 7)
-    throw Error("--worker: expected IN OUT ISA FORM NAME; it is for llmc's own use");
+  if (argc != 7 && argc != 8)
+    throw Error("--worker: expected IN OUT ISA FORM NAME [PTXAS]; it is for llmc's own use");
   prctl(PR_SET_PDEATHSIG, SIGKILL); // a killed compiler leaves no worker
-  std::string in = argv[2], out = argv[3], form = argv[5], name = argv[6];
-  CPUTarget target = lookupCPUTarget(argv[4]);
+  std::string in = argv[2], out = argv[3], isa = argv[4], form = argv[5], name = argv[6], ptxas = argc == 8 ? argv[7] : "";
   // For tests: what the parent makes of a worker that dies.
   if (const char *victim = std::getenv("LLMC_TEST_WORKER_ABORT"); victim && name == victim)
     std::abort();
@@ -54,11 +67,13 @@ int llmc::runWorker(int argc, char **argv) try {
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(in, &context);
-  llvm::SmallVector<char, 0> code;
-  CodeForm codeForm = form == "object" ? CodeForm::Object : form == "asm" ? CodeForm::Assembly : CodeForm::LLVM;
-  if (!module || failed(lower(*module, target.isa)) || failed(generateCode(*module, target, codeForm, code)))
+  if (!module || failed(lower(*module, isa)))
     return 1;
-  writeFile(out, {code.data(), code.size()});
+  std::string code;
+  const GPUTarget *gpu = findGPUTarget(isa);
+  if (failed(gpu ? compileForGPU(*module, {*gpu, form, name, ptxas}, code) : compileForCPU(*module, isa, form, code)))
+    return 1;
+  writeFile(out, code);
   return 0;
 } catch (const std::exception &error) {
   llvm::errs() << "llmc: error: " << error.what() << "\n";

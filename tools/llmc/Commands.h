@@ -4,6 +4,7 @@
 
 #include "Flags.h"
 #include "llmc/Pipelines/Compile.h"
+#include "llmc/Target/TargetInfo.h"
 
 namespace llmc {
 
@@ -12,8 +13,23 @@ void compileCommand(int argc, char **argv);
 void inspectCommand(int argc, char **argv);
 void planCommand(int argc, char **argv);
 
-/// The flags that decide the IR, shared by compile and plan.
-void addModelFlags(Flags &flags, ModelOptions &options);
+/// The flags that decide the IR, shared by compile and plan: --target, numerics, limits, fusions.
+class ModelFlags {
+public:
+  ModelOptions options;
+
+  void addTarget(Flags &flags, const std::string &help);
+  void add(Flags &flags);
+  /// After Flags::parse: the target's defaults; refuses what the target has not. Null: a CPU. Throws UsageError.
+  const GPUTarget *finish();
+
+private:
+  std::string target = "cpu";
+};
+
+/// --random-storage.
+void addRandomStorage(Flags &flags, std::string &name);
+std::optional<DType> randomStorage(const std::string &name);
 
 } // namespace llmc
 

@@ -13,24 +13,11 @@ using namespace llmc;
 static const char kExamples[] =
     "  llmc compile SmolLM2-135M-Instruct.gguf -o smollm2          an executable for every x86-64 with AVX2\n"
     "  llmc compile model-folder -o model --target-cpu=native      for this machine only\n"
+    "  llmc compile model.gguf -o model --target=cuda:sm_90a       for a Hopper GPU; needs none here\n"
+    "  llmc compile config-folder -o m --weights=random:1 ...      no weights: to measure speed\n"
     "  llmc compile model.gguf --emit=tile -o -                    what the kernels are\n"
     "  llmc compile model.gguf --stop-after=fused -o - | less      the IR after a phase\n"
     "  llmc compile model.gguf -o m --remarks                      why something was not fused\n";
-
-void llmc::addModelFlags(Flags &flags, ModelOptions &options) {
-  flags.section("numerics and limits");
-  flags.choice("compute", options.compute, {"default", "f32", "q8"},
-               "default: int16 activations for quantised weights, bf16 for bf16; q8: int8; f32: everything");
-  flags.choice("kv-type", options.kvType, {"bf16", "f32"}, "elements of the KV cache (bf16; f32 under --compute=f32)");
-  flags.number("max-tokens-per-step", options.maxTokens, 1, 1 << 16, "tokens of one step; prompts run in chunks of it");
-  flags.number("max-seqs", options.maxSeqs, 1, 1 << 12, "sequences of one step");
-  flags.number("max-logits", options.maxLogits, 1, 1 << 12, "rows of logits of one step");
-  flags.section("optimisations, to measure what each is worth");
-  flags.toggle("no-fuse-qkv", options.fuseQKV, false, "keep the q, k and v projections apart");
-  flags.toggle("no-fuse-gate-up", options.fuseGateUp, false, "keep the gate and up projections apart");
-  flags.toggle("no-fuse-residual", options.fuseResidual, false, "keep residual sums as launches of their own");
-  flags.toggle("no-fuse-quantize", options.fuseQuantize, false, "keep rounding of activations as launches of their own");
-}
 
 static std::vector<std::string> split(const std::string &list) {
   std::vector<std::string> parts(1);
@@ -72,9 +59,21 @@ static void choosePhase(CompileOptions &options, const std::string &emit) {
     options.stopAfter = phase->second;
 }
 
+/// The forms of code that the target has.
+static void checkForm(const CompileOptions &options, const std::string &emit, const GPUTarget *gpu) {
+  for (const char *form : {"ptx", "cubin", "asm"})
+    if (emit == form && (gpu != nullptr) == (emit == "asm"))
+      throw UsageError("--emit: expected " + std::string(gpu ? "llvm, ptx, cubin or object" : "llvm, asm or object") +
+                       " of the code for " + (gpu ? gpu->name : "a CPU") + ", got " + quote(emit));
+  for (auto [given, flag] : {std::pair(options.ptxOnly, "--ptx-only"), std::pair(options.ir.trapChecks, "--trap-checks")})
+    if (given && !gpu)
+      throw UsageError(std::string(flag) + ": expected a GPU as --target, got cpu");
+}
+
 void llmc::compileCommand(int argc, char **argv) {
   CompileOptions options;
-  std::string target = "cpu", cpu, isas, emit = "package";
+  ModelFlags model;
+  std::string cpu, isas, emit = "package", weights = "embedded", storage;
   bool cache = true;
   int64_t jobs = 2;
   options.cacheFolder = KernelCache::defaultFolder();
@@ -85,16 +84,24 @@ void llmc::compileCommand(int argc, char **argv) {
   Flags flags("llmc compile", "Compiles a model ahead of time into one executable that serves it.", kExamples);
   flags.positional(options.model, "MODEL", "a GGUF file or a Hugging Face folder");
   flags.text("o", options.output, "FILE", "the output; - for standard output with --emit or --stop-after");
-  flags.choice("target", target, {"cpu"}, "what to compile for");
+  model.addTarget(flags, "what to compile for");
   flags.text("target-cpu", cpu, "native|ISA", "one instruction set: native or one of " + cpuTargetNames());
   flags.text("isas", isas, "ISA,ISA", "instruction sets of the package (all: " + cpuTargetNames() + ")");
-  addModelFlags(flags, options.ir);
+  model.add(flags);
+  flags.section("weights");
+  flags.text("weights", weights, "embedded|separate|random:SEED",
+             "in the executable; in files beside it; none, made at load (then a folder with config.json is enough)");
+  flags.bytes("max-shard-size", options.weights.maxShardBytes, "largest file of --weights=separate (one file)");
+  addRandomStorage(flags, storage);
   flags.section("looking inside");
-  flags.choice("emit", emit, {"lm", "tile", "rt", "llvm", "asm", "object", "package"}, "what to write");
+  flags.choice("emit", emit, {"lm", "tile", "rt", "llvm", "asm", "ptx", "cubin", "object", "package"},
+               "what to write; cubin: -o is a folder");
+  flags.toggle("ptx-only", options.ptxOnly, true, "GPU: PTX without cubins, not assembled and not gated here");
+  flags.toggle("trap-checks", model.options.trapChecks, true, "GPU: kernels check token ids and block tables");
   flags.choice("stop-after", options.stopAfter, phases, "write the IR after this phase");
   flags.toggle("locations", options.locations, true, "print names of values with the IR, so that llmc-opt can go on from it");
-  flags.text("print-ir-after", options.ir.printAfter, "PASS|all", "IR after a pass, on stderr");
-  flags.toggle("remarks", options.ir.remarks, true, "why something was not fused, on stderr");
+  flags.text("print-ir-after", model.options.printAfter, "PASS|all", "IR after a pass, on stderr");
+  flags.toggle("remarks", model.options.remarks, true, "why something was not fused, on stderr");
   flags.section("how");
   flags.number("jobs", jobs, 1, 1024, "worker processes at a time");
   flags.text("cache-dir", options.cacheFolder, "FOLDER", "kernel cache (" + options.cacheFolder + ")");
@@ -103,17 +110,33 @@ void llmc::compileCommand(int argc, char **argv) {
   if (!flags.parse(argc, argv))
     return;
 
-  options.isas = chosenIsas(cpu, isas);
+  const GPUTarget *gpu = model.finish();
+  options.ir = model.options;
+  if (gpu && (!cpu.empty() || !isas.empty()))
+    throw UsageError(std::string(isas.empty() ? "--target-cpu" : "--isas") + ": expected no instruction sets of a CPU for " +
+                     gpu->name + ", got " + quote(isas.empty() ? cpu : isas));
+  options.isas = gpu ? std::vector<std::string>{gpu->isa} : chosenIsas(cpu, isas);
+  checkForm(options, emit, gpu);
+  uint64_t shard = options.weights.maxShardBytes;
+  options.weights = parseWeightsOptions(weights);
+  if (shard && options.weights.mode != WeightsOptions::Mode::Separate)
+    throw UsageError("--max-shard-size: expected --weights=separate with it, got --weights=" + weights);
+  options.weights.maxShardBytes = shard;
+  options.randomStorage = randomStorage(storage);
+  if (options.randomStorage && options.weights.mode != WeightsOptions::Mode::Random)
+    throw UsageError("--random-storage: expected --weights=random:SEED with it, got --weights=" + weights);
   options.jobs = unsigned(jobs);
   if (!cache)
     options.cacheFolder.clear();
   choosePhase(options, emit);
-  bool text = !options.stopAfter.empty() || options.emit != "package";
+  bool text = !options.stopAfter.empty() || (options.emit != "package" && options.emit != "cubin");
   if (options.output.empty() && text)
     options.output = "-";
   if (options.output.empty())
-    throw UsageError("llmc compile: expected -o FILE; see llmc compile --help");
+    throw UsageError(std::string("llmc compile: expected -o ") + (options.emit == "cubin" ? "FOLDER for cubins" : "FILE") +
+                     "; see llmc compile --help");
   if (options.output == "-" && !text)
-    throw UsageError("llmc compile: expected -o FILE for an executable, got -");
+    throw UsageError("llmc compile: expected -o " + std::string(options.emit == "cubin" ? "FOLDER for cubins" : "FILE for an executable") +
+                     ", got -");
   compileModel(options);
 }

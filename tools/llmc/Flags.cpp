@@ -25,7 +25,9 @@ void Flags::choice(const std::string &name, std::string &target, const std::vect
 }
 
 void Flags::number(const std::string &name, int64_t &target, int64_t low, int64_t high, const std::string &help) {
-  flags.push_back({name, "N", help + " (" + std::to_string(target) + ")", true, [=, &target](const std::string &value) {
+  // A value out of range stands for a default that `help` tells.
+  std::string shown = target < low || target > high ? help : help + " (" + std::to_string(target) + ")";
+  flags.push_back({name, "N", shown, true, [=, &target](const std::string &value) {
                      int64_t parsed = 0;
                      auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
                      if (error != std::errc() || end != value.data() + value.size() || parsed < low || parsed > high)

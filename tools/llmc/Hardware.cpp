@@ -2,6 +2,7 @@
 //
 // Bandwidth: channels * 8 bytes * transfer rate. Operations: cores * clock * (units * lanes * 2), with AVX2 two FMA
 // units of 8 lanes and, for int8, vpmaddubsw + vpmaddwd (32 a cycle and unit, half used); AVX-512 VNNI two vpdpbusd of 64.
+// Cards: nominal bandwidth and dense bf16 of NVIDIA's data sheets.
 //
 //===----------------------------------------------------------------------===//
 #include "Hardware.h"
@@ -16,4 +17,14 @@ const std::vector<Hardware> &llmc::hardwareTable() {
       {"server-ddr5", "32 AVX-512 cores at 3 GHz, 8 channels DDR5-4800", 307e9, 32 * 3e9 * 256, 32 * 3e9 * 64},
   };
   return table;
+}
+
+const std::vector<Hardware> &llmc::cardTable(const std::string &chip) {
+  static const std::vector<Hardware> hopper = {
+      {"h100-pcie", "80 GB HBM2e, nominal 2.0 TB/s, 756 bf16 TFLOP/s", 2.0e12, 0, 756e12},
+      {"h100-sxm", "80 GB HBM3, nominal 3.35 TB/s, 989 bf16 TFLOP/s", 3.35e12, 0, 989e12},
+      {"h200-sxm", "141 GB HBM3e, nominal 4.8 TB/s, 989 bf16 TFLOP/s", 4.8e12, 0, 989e12},
+  };
+  static const std::vector<Hardware> none;
+  return chip == "sm_90a" ? hopper : none;
 }

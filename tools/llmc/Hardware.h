@@ -17,6 +17,9 @@ struct Hardware {
 
 const std::vector<Hardware> &hardwareTable();
 
+/// Cards with the chip of a GPU target ("sm_90a"); int8Ops is 0: products are bf16 (floatOps).
+const std::vector<Hardware> &cardTable(const std::string &chip);
+
 } // namespace llmc
 
 #endif // LLMC_TOOLS_LLMC_HARDWARE_H

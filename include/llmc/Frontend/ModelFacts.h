@@ -81,17 +81,27 @@ struct ModelFacts {
   std::vector<TensorFact> tensors;
   TokenizerData tokenizer;
   std::string chatTemplate; // Jinja source; may be empty
+  /// The folder has no weight files: spans are made up, and only random weights give them bytes.
+  bool synthetic = false;
   /// What the files hold that llmc does not use, one line each; nothing in it changes results.
   std::vector<std::string> warnings;
 
   const TensorFact *find(const std::string &canonicalName) const;
 };
 
+struct LoadOptions {
+  /// Where a folder has config.json and no weight files, make up the tensors that the architecture needs; the
+  /// tokenizer is optional there too. For random weights and plans.
+  bool weightsOptional = false;
+  /// Of made-up tensors; vectors beside matrices of a block type are F32.
+  DType storage = DType::BF16;
+};
+
 /// Reads a GGUF file or a Hugging Face folder (decided by what `path` is), checks
 /// it completely (spans inside the files, shapes against the configuration) and
 /// returns the facts. Throws Error naming file and key. Reads no weights (except
 /// rope_freqs.weight).
-ModelFacts loadModelFacts(const std::string &path);
+ModelFacts loadModelFacts(const std::string &path, const LoadOptions &options = {});
 
 /// The architectures that compile, for messages: "llama, mistral, qwen2".
 std::string supportedArchitectures();

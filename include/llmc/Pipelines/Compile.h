@@ -8,8 +8,10 @@
 #define LLMC_PIPELINES_COMPILE_H
 
 #include "llmc/Frontend/ModelFacts.h"
+#include "llmc/Target/WeightsOptions.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,11 +26,13 @@ const std::vector<PhaseInfo> &irPhases();
 
 /// What decides the IR up to the phase "planned".
 struct ModelOptions {
-  std::string compute = "default"; // or "f32"
+  std::string target = "cpu";      // or "cuda"
+  std::string compute = "default"; // "f32", "q8": only on a CPU
   std::string kvType;              // "bf16", "f32"; empty: by compute
   int64_t maxTokens = 512, maxSeqs = 16, maxLogits = 16;
   bool fuseQKV = true, fuseGateUp = true, fuseResidual = true, fuseQuantize = true;
-  bool reference = true;           // the oracle, for verify
+  bool reference = true;           // the oracle, for verify; never part of a cuda package
+  bool trapChecks = false;         // cuda: kernels check ids and block tables
   std::string printAfter;          // a pass, or "all"; IR goes to stderr
   bool remarks = false;            // why something was not fused, on stderr
 };
@@ -36,10 +40,13 @@ struct ModelOptions {
 struct CompileOptions {
   std::string model, output; // output "-": standard output, for text
   ModelOptions ir;
-  std::vector<std::string> isas;
+  std::vector<std::string> isas;             // of cpuTargets(), or one of gpuTargets()
+  WeightsOptions weights;
+  std::optional<DType> randomStorage;        // random weights: of the matrices, where the model has no weight files
+  bool ptxOnly = false;                      // cuda: no cubins, no gate
   std::string stopAfter;        // an IR phase: write its IR; empty: go on
   bool locations = false;       // print names of values (loc), so that llmc-opt can go on from there
-  std::string emit = "package"; // or "llvm", "asm", "object"
+  std::string emit = "package"; // "llvm"; cpu: "asm", "object"; cuda: "ptx", "cubin" (output is a folder)
   std::string stub;             // the runtime executable; empty: found beside llmc
   unsigned jobs = 2;
   std::string cacheFolder;      // empty: no cache
@@ -51,6 +58,7 @@ void compileModel(const CompileOptions &options);
 /// What `llmc plan` computes from the planned IR; no weights are read.
 struct ModelPlan {
   uint64_t weightBytes = 0, arenaBytes = 0, kvBytesPerToken = 0;
+  std::vector<uint32_t> tileRowBlocks; // of the launches over query tiles, which fix the size of the step's inputs
   uint64_t decodeWeightBytes = 0; // read for one token
   uint64_t matrixFlops = 0;       // of one token, without the head
   uint64_t headFlops = 0;

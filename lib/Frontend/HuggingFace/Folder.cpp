@@ -70,7 +70,7 @@ static void readTokenizerFiles(const std::string &folder, const JsonView &config
   frontend::checkTokenizer(tokenizer, facts.vocab, path);
 }
 
-ModelFacts huggingface::loadFolder(const std::string &given) {
+ModelFacts huggingface::loadFolder(const std::string &given, const LoadOptions &options) {
   std::string folder = given;
   while (folder.size() > 1 && folder.back() == '/')
     folder.pop_back();
@@ -82,7 +82,11 @@ ModelFacts huggingface::loadFolder(const std::string &given) {
   readConfig(config.root(), facts);
   if (facts.name.empty())
     facts.name = fs::path(folder).filename().string();
-  readTensors(folder, facts);
+  facts.synthetic = options.weightsOptional && hasNoWeights(folder);
+  if (facts.synthetic)
+    makeTensors(configPath, options.storage, facts);
+  else
+    readTensors(folder, facts);
 
   // A tied head's own copy of the weight is not what transformers uses.
   if (facts.tiedHead)
@@ -91,6 +95,8 @@ ModelFacts huggingface::loadFolder(const std::string &given) {
         tensor.name = tensor.sourceName;
   frontend::checkFacts(facts, {configPath, facts.files.size() == 1 ? facts.files.front() : folder, fileName});
   auto generation = readOptional(folder + "/generation_config.json");
+  if (facts.synthetic && !exists(folder + "/tokenizer.json"))
+    return facts;
   readTokenizerFiles(folder, config.root(), generation, facts);
   return facts;
 }

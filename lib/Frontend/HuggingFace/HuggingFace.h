@@ -41,6 +41,12 @@ std::map<std::string, std::string> readIndex(const JsonView &index);
 /// All tensors of the folder under their canonical names, files appended to `facts.files`.
 void readTensors(const std::string &folder, ModelFacts &facts);
 
+/// True when the folder has neither model.safetensors nor an index of shards.
+bool hasNoWeights(const std::string &folder);
+/// The tensors of a folder without weights (Synthetic.cpp): one after the other in a file that does not exist, in
+/// place of which `facts.files` has config.json. Throws Error naming a matrix whose rows do not fit the storage.
+void makeTensors(const std::string &configPath, DType storage, ModelFacts &facts);
+
 /// File name <-> canonical name (Names.cpp). Unknown tensors of a layer become
 /// "blk.N.<rest>"; other unknown names stay.
 std::string canonicalName(const std::string &name);
@@ -56,7 +62,7 @@ void readNormalizer(const JsonView &json, TokenizerData &out);
 void readPreTokenizer(const JsonView &json, TokenizerData &out);
 
 /// The whole folder, checked (Folder.cpp).
-ModelFacts loadFolder(const std::string &path);
+ModelFacts loadFolder(const std::string &path, const LoadOptions &options = {});
 
 } // namespace llmc::huggingface
 

@@ -37,13 +37,17 @@ std::map<std::string, std::string> huggingface::readIndex(const JsonView &index)
   return shards;
 }
 
-namespace {
-
 /// Never throws: a name that the file system refuses does not exist.
-bool exists(const std::string &path) {
+static bool exists(const std::string &path) {
   std::error_code failure;
   return fs::exists(path, failure);
 }
+
+bool huggingface::hasNoWeights(const std::string &folder) {
+  return !exists(folder + "/model.safetensors") && !exists(folder + "/model.safetensors.index.json");
+}
+
+namespace {
 
 class FolderTensors {
 public:
@@ -69,7 +73,7 @@ private:
          {"pytorch_model.bin", "pytorch_model.bin.index.json", "consolidated.safetensors"})
       if (exists(folder + "/" + other))
         return std::string(" (") + other + " is not supported)";
-    return "";
+    return " (--weights=random:SEED needs none)";
   }
 
   void readSharded(const std::string &indexPath) {

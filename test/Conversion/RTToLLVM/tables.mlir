@@ -16,8 +16,8 @@
 // LLVM-DAG: @step.3.values = internal constant [1 x { ptr, i64, i32, i32, i32, i32, i64 }] [{ ptr, i64, i32, i32, i32, i32, i64 } { ptr @{{.*}}, i64 {{.*}}, i32 0, i32 0, i32 40, i32 64, i64 0 }]
 // LLVM-DAG: @weights = internal constant [2 x { ptr, i64, i64, i32, i32, i64, i64, i64, i64 }] [{ {{.*}} } { ptr @text.0, i64 0, i64 32768, i32 1, i32 0, i64 100, i64 40, i64 128, i64 64 }, { {{.*}} } { ptr @{{.*}}, i64 32768, i64 256, i32 0, i32 0, i64 1, i64 40, i64 1, i64 64 }]
 // LLVM-DAG: @kv_groups = internal constant [1 x { i32, i32, i32, i32, i32, i32, i64, i64, i64 }] [{ i32, i32, i32, i32, i32, i32, i64, i64, i64 } { i32 1, i32 1, i32 1, i32 20, i32 20, i32 0, i64 1280, i64 1280, i64 1280 }]
-// The module: 176 bytes, version 1, five launches, no reference.
-// LLVM-DAG: @llmc_module_v1 = constant { {{.*}} } { i32 176, i32 1, ptr @{{.*}}, ptr @{{.*}}, i32 512, i32 16, i32 16, i32 100, i32 128, i32 40, i32 64, i32 128, i32 1, i32 1, i32 2, i32 0, ptr @kv_groups, ptr @weights, i64 128, i32 5, i32 0, ptr @step.launches, {{.*}}, i32 0, i32 0, ptr null, i64 0, i64 0, i64 -1 }
+// The module: 192 bytes, version 1, five launches, no reference.
+// LLVM-DAG: @llmc_module_v1 = constant { {{.*}} } { i32 192, i32 1, ptr @{{.*}}, ptr @{{.*}}, i32 512, i32 16, i32 16, i32 100, i32 128, i32 40, i32 64, i32 128, i32 1, i32 1, i32 2, i32 0, ptr @kv_groups, ptr @weights, i64 128, i32 5, i32 0, ptr @step.launches, {{.*}}, i32 0, i32 0, ptr null, i64 0, i64 0, i64 -1, i64 -1 }
 module attributes {lm.model = {name = "m", architecture = "llama", hidden = 40 : i64, layers = 1 : i64, heads = 2 : i64, kv_heads = 1 : i64, head_dim = 20 : i64, ffn = 48 : i64, vocab = 100 : i64, max_context = 128 : i64}, lm.weights_bytes = 128 : i64} {
   lm.weight @token_embd [100, 40] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 16000, rows = 100>], layout = #lm.layout<n16_f32>, offset = 0 : i64}
   lm.weight @norm [40] f32 {sources = [#lm.span<file = 0, offset = 16000, bytes = 160, rows = 40>], layout = #lm.layout<rows_f32>, offset = 32768 : i64}

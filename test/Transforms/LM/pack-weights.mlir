@@ -1,4 +1,14 @@
 // RUN: llmc-opt %s --lm-pack-weights | FileCheck %s
+// RUN: llmc-opt %s --lm-pack-weights=target=cuda | FileCheck %s --check-prefix=CUDA
+// RUN: not llmc-opt %s --lm-pack-weights=target=tpu 2>&1 | FileCheck %s --check-prefix=ERROR
+// ERROR: error: expected target cpu or cuda, got 'tpu'
+
+// On a GPU: rows of bf16 (32 rows of 32, 64 columns), but panels of codes and vectors as on a CPU.
+// CUDA: lm.weight @norm [40] f16 {layout = #lm.layout<rows_f32>
+// CUDA: lm.weight @f32 [20, 32] f32 {layout = #lm.layout<rows_bf16>, offset = 0 : i64
+// CUDA: lm.weight @f16 [32, 40] f16 {layout = #lm.layout<rows_bf16>, offset = 2176 : i64
+// CUDA: lm.weight @bf16 [32, 40] bf16 {layout = #lm.layout<rows_bf16>, offset = 6272 : i64
+// CUDA: lm.weight @q4_0 [40, 32] q4_0 {layout = #lm.layout<n16_q4_0>
 
 // In order of use (of one op: bias, weight), whatever the order of declaration; sizes are padded to 32 rows and columns.
 // CHECK: module attributes {lm.weights_bytes = 20992 : i64}

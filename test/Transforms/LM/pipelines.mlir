@@ -3,6 +3,20 @@
 // RUN: llmc-opt %s --lm-fusion="qkv=false gate-up=false residual=false" | FileCheck %s --check-prefix=OFF
 // RUN: llmc-opt %s --lm-fusion --lm-decide="compute=f32" | FileCheck %s --check-prefix=F32
 // RUN: llmc-opt %s --lm-fusion --lm-decide="fuse-quantize=false kv-element=f16 kv-block=32" | FileCheck %s --check-prefix=OPTIONS
+// RUN: llmc-opt %s --lm-fusion --lm-decide=cuda=true | FileCheck %s --check-prefix=CUDA
+
+// On a GPU every rounding to bf16 moves into its producer as for bf16_eo32; greedy ids are a result.
+// CUDA: func.func @step
+// CUDA-SAME: element = bf16, block = 16
+// CUDA-SAME: -> (tensor<?x64xf32>, !lm.kv<{{.*}}>, tensor<?xi32>)
+// CUDA-NEXT: %[[N:.*]] = lm.rms_norm {{.*}}format = #lm.format<bf16>
+// CUDA-NEXT: lm.linear %[[N]], @b.attn_qkv {arith = #lm.arith<bf16>}
+// CUDA: %[[A:.*]] = lm.attention {{.*}}format = #lm.format<bf16>
+// CUDA-NEXT: %[[H:.*]] = lm.gated_linear silu %[[A]], @b.ffn_gate_up {arith = #lm.arith<bf16>}
+// CUDA-NEXT: %[[R:.*]] = lm.round %[[H]]
+// CUDA-NEXT: %[[Y:.*]] = lm.linear %[[R]] residual %{{.*}}, @b.down {arith = #lm.arith<bf16>}
+// CUDA-NEXT: %[[I:.*]] = lm.argmax %[[Y]] : tensor<?x64xf32> -> tensor<?xi32>
+// CUDA-NEXT: return %[[Y]], %{{.*}}, %[[I]]
 
 !kv = !lm.kv<heads = 1, k_dim = 32, v_dim = 32, element = f32, block = 0>
 

@@ -2,6 +2,14 @@
 // RUN: llmc-opt %s --lm-set-arith=compute=f32 | FileCheck %s --check-prefix=F32
 // RUN: llmc-opt %s --lm-set-arith=compute=q8 | FileCheck %s --check-prefix=Q8
 // RUN: not llmc-opt %s --lm-set-arith=compute=fp8 2>&1 | FileCheck %s --check-prefix=ERROR
+// RUN: llmc-opt %s --lm-set-arith=target=cuda | FileCheck %s --check-prefix=CUDA
+// RUN: not llmc-opt %s --lm-set-arith="target=cuda compute=q8" 2>&1 | FileCheck %s --check-prefix=CUDA-ERROR
+// RUN: not llmc-opt %s --lm-set-arith=target=tpu 2>&1 | FileCheck %s --check-prefix=TARGET-ERROR
+// CUDA-ERROR: error: expected target cpu, or cuda with compute default, got 'cuda' with 'q8'
+// TARGET-ERROR: error: expected target cpu, or cuda with compute default, got 'tpu' with 'default'
+// CUDA-COUNT-6: #lm.arith<bf16>
+// CUDA: @decided
+// CUDA: @q4_0 {arith = #lm.arith<f32>}
 // ERROR: error: expected compute default, f32 or q8, got 'fp8'
 
 lm.weight @f32 [32, 32] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 4096, rows = 32>]}

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "llmc/Pipelines/Compile.h"
 #include "llmc/Support/Error.h"
+#include "llmc/Target/Cubin.h"
 #include "llmc/Target/KernelCompiler.h"
 #include "llmc/Target/TargetInfo.h"
 #include "llmc/abi.h"
@@ -162,6 +163,87 @@ TEST(Object, undefinedSymbolsFailTheLink) {
   std::string message =
       failure([&] { linkSharedObject(compileKernels({job("tables", kTables)}, {1, ""}, kQuiet), "module.so"); });
   EXPECT_NE(message.find("undefined hidden symbol: double"), std::string::npos) << message;
+}
+
+// out[i] = out[i] * 2 + 1 for every thread; as many values at once as a planted register limit cannot hold.
+std::string gpuKernel(const std::string &attributes = "attributes {llmc.threads = 128 : i32, llmc.shared_bytes = 1024 : i32}") {
+  std::string body;
+  for (int i = 0; i < 64; ++i) {
+    std::string n = std::to_string(i);
+    body += "  %c" + n + " = llvm.mlir.constant(" + n + " : i64) : i64\n  %p" + n + " = llvm.getelementptr %out[%c" + n +
+            "] : (!llvm.ptr, i64) -> !llvm.ptr, f32\n  %x" + n + " = llvm.load volatile %p" + n + " : !llvm.ptr -> f32\n";
+  }
+  for (int i = 63; i >= 0; --i) {
+    std::string n = std::to_string(i);
+    body += "  %y" + n + " = llvm.fmul %x" + n + ", %two : f32\n  %z" + n + " = llvm.fadd %y" + n + ", %one : f32\n" +
+            "  llvm.store volatile %z" + n + ", %p" + n + " : f32, !llvm.ptr\n";
+  }
+  return "module " + attributes + " {\nllvm.func @scale(%out: !llvm.ptr, %rows: i64) attributes {nvvm.kernel, nvvm.reqntid = "
+         "array<i32: 128, 1, 1>} {\n  %two = llvm.mlir.constant(2.0 : f32) : f32\n  %one = llvm.mlir.constant(1.0 : f32) : f32\n" +
+         body + "  llvm.return\n}\n}\n";
+}
+
+KernelJob gpuJob(const std::string &form, const std::string &source = gpuKernel()) {
+  KernelJob job{"scale", source, "sm_90a", form};
+  if (auto ptxas = findPtxas(); ptxas && form == "cubin")
+    job.ptxas = ptxas->path, job.ptxasVersion = ptxas->version;
+  return job;
+}
+
+TEST(GPU, textForms) {
+  std::vector<std::string> text = compileKernels({gpuJob("ptx"), gpuJob("llvm")}, {2, ""}, kQuiet);
+  EXPECT_NE(text[0].find(".version 8.6"), std::string::npos);
+  EXPECT_NE(text[0].find(".target sm_90a"), std::string::npos);
+  EXPECT_NE(text[0].find(".entry scale("), std::string::npos);
+  EXPECT_NE(text[0].find("add.rn.f32"), std::string::npos) << "two roundings, also for ptxas";
+  EXPECT_EQ(text[0].find("fma"), std::string::npos);
+  EXPECT_NE(text[1].find("ptx_kernel void @scale("), std::string::npos);
+}
+
+TEST(GPU, withoutAssemblerPtxAlone) {
+  KernelJob job = gpuJob("cubin");
+  job.ptxas.clear();
+  GPUKernel kernel = GPUKernel::parse(compileKernels({job}, {1, ""}, kQuiet)[0]);
+  EXPECT_TRUE(kernel.cubin.empty());
+  EXPECT_NE(kernel.ptx.find(".entry scale("), std::string::npos);
+  EXPECT_EQ(kernel.threads, 128u);
+  EXPECT_EQ(kernel.sharedBytes, 1024u);
+}
+
+TEST(GPU, cubin) {
+  if (!findPtxas())
+    GTEST_SKIP() << "no ptxas";
+  GPUKernel kernel = GPUKernel::parse(compileKernels({gpuJob("cubin")}, {1, ""}, kQuiet)[0]);
+  EXPECT_EQ(kernel.cubin.substr(0, 4), "\x7f" "ELF");
+  EXPECT_GE(kernel.registers, 64u);
+}
+
+TEST(GPU, aPlantedSpillFailsWithItsName) {
+  if (!findPtxas())
+    GTEST_SKIP() << "no ptxas";
+  setenv("LLMC_TEST_MAXREG", "scale:24", 1);
+  std::string message = failure([] { compileKernels({gpuJob("cubin")}, {1, ""}, kQuiet); });
+  unsetenv("LLMC_TEST_MAXREG");
+  EXPECT_EQ(message.find("kernel scale: the worker exited with 1: expected no spills, no stack and no remark C75xx from ptxas, got: "), 0u)
+      << message;
+  EXPECT_NE(message.find("bytes spill stores"), std::string::npos) << message;
+}
+
+TEST(GPU, whatTheLaunchNeedsMustBeSaid) {
+  std::string message = failure([] { compileKernels({gpuJob("cubin", gpuKernel(""))}, {1, ""}, kQuiet); });
+  EXPECT_NE(message.find("expected a number as attribute llmc.threads"), std::string::npos) << message;
+  KernelJob other = gpuJob("ptx");
+  other.name = "other";
+  message = failure([&] { compileKernels({other}, {1, ""}, kQuiet); });
+  EXPECT_NE(message.find("expected an llvm.func @other with nvvm.kernel"), std::string::npos) << message;
+}
+
+TEST(GPU, theAssemblersVersionIsPartOfTheKey) {
+  ScratchFolder scratch;
+  KernelCache cache(scratch.file("cache"));
+  KernelJob job = gpuJob("cubin"), other = job;
+  other.ptxasVersion = "99.0";
+  EXPECT_NE(cache.key(job), cache.key(other));
 }
 
 TEST(Cache, secondTimeFromTheCache) {

@@ -1,0 +1,40 @@
+//===- Synthetic.cpp - the tensors of a folder without weights ------------===//
+//
+// What random weights need is names, shapes and storage, and all but the storage follows from config.json.
+//
+//===----------------------------------------------------------------------===//
+#include "../FactsChecks.h"
+#include "HuggingFace.h"
+#include "llmc/Support/Text.h"
+
+using namespace llmc;
+using namespace llmc::huggingface;
+
+/// Layers that no model has; each costs nine tensors and config.json only some bytes.
+static constexpr int64_t maxLayers = 4096;
+/// Beyond any memory, and sums of sizes cannot overflow.
+static constexpr uint64_t maxBytes = uint64_t(1) << 50;
+
+void huggingface::makeTensors(const std::string &configPath, DType storage, ModelFacts &facts) {
+  frontend::checkGeometry(facts, configPath);
+  if (facts.layers > maxLayers)
+    throw Error(configPath + ": num_hidden_layers: expected at most " + std::to_string(maxLayers) + " without weight files, got " +
+                std::to_string(facts.layers));
+  facts.files = {configPath};
+  uint64_t offset = 0;
+  frontend::forEachTensor(facts, [&](const std::string &name, const std::vector<int64_t> &shape) {
+    bool vector = shape.size() == 1;
+    DType type = !vector ? storage : blockSize(storage) == 1 ? storage : DType::F32;
+    if (shape.back() % blockSize(type))
+      throw Error(configPath + ": tensor " + quote(fileName(name)) + ": expected rows of a multiple of " +
+                  std::to_string(blockSize(type)) + " values for " + toString(type) + ", got " + std::to_string(shape.back()));
+    uint64_t count = 1;
+    for (int64_t extent : shape)
+      count *= uint64_t(extent);
+    uint64_t bytes = count > maxBytes ? maxBytes : storageBytes(type, count);
+    if (bytes > maxBytes - offset)
+      throw Error(configPath + ": tensor " + quote(fileName(name)) + ": expected weights of less than 2^50 bytes, got more");
+    facts.tensors.push_back({name, fileName(name), type, shape, 0, offset, bytes});
+    offset += bytes;
+  });
+}

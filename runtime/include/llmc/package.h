@@ -8,7 +8,8 @@
  *   [stub ELF][pad][section][pad][section]...[table: llmc_package_section x count][llmc_package_trailer]
  *
  * Sections: "manifest" (JSON, "format": 1), "module.avx2", "module.avx512vnni" (shared objects),
- * "tokenizer" (TokenizerData::serialize), "template" (Jinja source), "weights" (offset a multiple of 2 MiB).
+ * "tokenizer" (TokenizerData::serialize), "template" (Jinja source), "weights" (offset a multiple of 2 MiB; absent
+ * when the manifest says that they are elsewhere).
  *
  *===----------------------------------------------------------------------===*/
 #ifndef LLMC_PACKAGE_H

@@ -42,7 +42,7 @@ bool isEmbedding(const std::string &name) { return name.starts_with("token_embd"
 
 RandomTensor::RandomTensor(uint64_t seed, const std::string &name, DType storage, uint64_t cols, bool vector)
     : storage(storage), cols(cols), key(XXH3_64bits_withSeed(name.data(), name.size(), seed)) {
-  double deviation = isEmbedding(name) ? 1 : 1 / std::sqrt(double(std::max<uint64_t>(cols, 1)));
+  double deviation = (isEmbedding(name) ? 4 : 1) / std::sqrt(double(std::max<uint64_t>(cols, 1)));
   double width = std::sqrt(3.0) * deviation; // of a uniform value: half its range
   if (vector) {
     const bool bias = name.ends_with(".bias");

@@ -44,6 +44,12 @@ public:
       wrong(key, "a string", value);
     return value.get<std::string>();
   }
+  bool boolean(const char *key) const {
+    const Json &value = at(key);
+    if (!value.is_boolean())
+      wrong(key, "true or false", value);
+    return value.get<bool>();
+  }
   template <typename T> T number(const char *key) const { return toNumber<T>(at(key), key); }
   template <typename T> T toNumber(const Json &value, const char *key) const {
     if constexpr (std::is_signed_v<T>) {

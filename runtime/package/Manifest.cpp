@@ -58,6 +58,8 @@ std::string Manifest::serialize() const {
   for (const LedgerItem &item : ledger)
     j["ledger"].push_back({{"name", item.name}, {"bytes", item.bytes}});
   j["reference_ops"] = referenceOps;
+  if (trapChecks)
+    j["trap_checks"] = true;
   j["eos"] = eosIds;
   j["source"] = {{"path", source.path}, {"bytes", source.bytes}};
   // Names come from model files and may be no UTF-8.
@@ -104,6 +106,7 @@ Manifest Manifest::parse(std::string_view text, const std::string &where) {
     m.ledger.push_back({entry.text("name"), entry.number<uint64_t>("bytes")});
   }
   m.referenceOps = o.texts("reference_ops");
+  m.trapChecks = o.has("trap_checks") && o.boolean("trap_checks");
   for (const Json &item : o.array("eos"))
     m.eosIds.push_back(o.toNumber<int32_t>(item, "eos"));
   JsonObject source = o.object("source");

@@ -77,6 +77,7 @@ struct Manifest {
   WeightsOrigin weightsOrigin;
   std::vector<LedgerItem> ledger;  // what the compiler planned: "weights", "arena", "kv per token"
   std::vector<std::string> referenceOps; // ops without a kernel, computed by the reference
+  bool trapChecks = false;               // kernels for a GPU check ids and block tables (--trap-checks)
   std::vector<int32_t> eosIds;
   Source source;
 

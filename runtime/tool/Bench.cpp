@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <nlohmann/json.hpp>
 
 namespace llmc {
@@ -18,6 +19,7 @@ using Json = nlohmann::ordered_json;
 struct BenchFlags {
   LoadFlags load;
   uint64_t prompt = 512, generate = 128, repeat = 5;
+  std::vector<uint64_t> batches; // empty: one sequence through the engine
   bool ops = false;
 };
 
@@ -63,6 +65,109 @@ std::pair<double, double> once(Device &device, uint64_t prompt, uint64_t generat
   return {std::chrono::duration<double>(first - start).count(), secondsSince(first)};
 }
 
+// Sequences of equal length that are decoded together, straight on the device: what its kernels can do.
+class BatchRun {
+public:
+  BatchRun(Device &device, uint32_t sequences, uint64_t prompt, uint64_t generate)
+      : device_(device), batch_(device), sequences_(sequences), prompt_(someIds(prompt, device.module().vocab)), generate_(generate) {
+    const auto blocks = int32_t((prompt + generate + LLMC_KV_BLOCK) / LLMC_KV_BLOCK);
+    for (int32_t s = 0; s < int32_t(sequences); ++s)
+      for (int32_t b = 0; b < blocks; ++b)
+        tables_.push_back(s * blocks + b);
+    blocks_ = size_t(blocks);
+  }
+
+  /// Seconds of the prompts and of the generated tokens after the first.
+  std::pair<double, double> once() {
+    auto start = std::chrono::steady_clock::now();
+    // All prompts but their last tokens, as many a step as the module takes; then those, which give the first token of each.
+    const uint64_t body = prompt_.size() - 1;
+    for (uint64_t done = 0, all = body * sequences_; done < all;) {
+      batch_.clear();
+      while (done < all && batch_.tokens() < device_.module().max_tokens && batch_.sequences() < device_.module().max_seqs) {
+        const uint64_t first = done % body;
+        const uint64_t count = std::min<uint64_t>(body - first, device_.module().max_tokens - batch_.tokens());
+        batch_.add(std::span(prompt_).subspan(first, count), first, table(done / body));
+        done += count;
+      }
+      device_.step(batch_.step());
+    }
+    decode(body, prompt_.back());
+    const double prefill = secondsSince(start);
+    start = std::chrono::steady_clock::now();
+    for (uint64_t i = 0; i < generate_; ++i)
+      decode(prompt_.size() + i, std::nullopt);
+    return {prefill, secondsSince(start)};
+  }
+
+private:
+  std::span<const int32_t> table(uint64_t sequence) const { return std::span(tables_).subspan(sequence * blocks_, blocks_); }
+
+  // One token of each sequence: `id`, or what the step before has chosen.
+  void decode(uint64_t position, std::optional<int32_t> id) {
+    const llmc_sampler_v1 greedy = defaultSampler();
+    batch_.clear();
+    for (uint32_t s = 0; s < sequences_; ++s) {
+      const int32_t token = id.value_or(-1 - int32_t(s));
+      batch_.add({&token, 1}, position, table(s));
+      batch_.wantLogits(s, &greedy);
+    }
+    device_.step(batch_.step());
+    for (int32_t chosen : batch_.outIds())
+      if (chosen == Sampler::kBadLogits)
+        throw Error("bench: the model computed logits that are not finite at position " + std::to_string(position));
+  }
+
+  Device &device_;
+  Batch batch_;
+  uint32_t sequences_;
+  std::vector<int32_t> prompt_, tables_;
+  uint64_t generate_;
+  size_t blocks_ = 0;
+};
+
+Json batchFigures(Device &device, uint64_t sequences, const BenchFlags &flags) {
+  BatchRun run(device, uint32_t(sequences), flags.prompt, flags.generate);
+  run.once();
+  std::vector<double> prefill, decode;
+  for (uint64_t i = 0; i < flags.repeat; ++i) {
+    const auto [promptSeconds, generateSeconds] = run.once();
+    prefill.push_back(double(flags.prompt * sequences) / promptSeconds);
+    decode.push_back(flags.generate ? double(flags.generate * sequences) / generateSeconds : 0);
+  }
+  std::fprintf(stderr, "batch %llu: prefill %.1f tokens/s, decode %.1f tokens/s\n", static_cast<unsigned long long>(sequences),
+               median(prefill), median(decode));
+  return {{"batch", sequences},
+          {"prefill_tokens_per_second", median(prefill)},
+          {"decode_tokens_per_second", median(decode)},
+          {"decode_ms_per_step", flags.generate ? 1e3 * double(sequences) / median(decode) : 0},
+          {"prefill_runs", prefill},
+          {"decode_runs", decode}};
+}
+
+void checkBatches(Model &model, const BenchFlags &flags) {
+  const Manifest &m = model.manifest();
+  const uint64_t limit = std::min({m.limits.maxSeqs, m.limits.maxLogits, m.limits.maxTokens});
+  for (uint64_t batch : flags.batches)
+    if (batch > limit)
+      throw Error("--batch: expected at most " + std::to_string(limit) +
+                  " sequences, which is what the package was compiled for (tokens, sequences and rows of logits a step: " +
+                  std::to_string(m.limits.maxTokens) + ", " + std::to_string(m.limits.maxSeqs) + ", " +
+                  std::to_string(m.limits.maxLogits) + "), got " + std::to_string(batch));
+  if (flags.prompt + flags.generate > m.model.maxContext)
+    throw Error("--prompt, --gen: expected at most " + std::to_string(m.model.maxContext) +
+                " tokens together (the model's context), got " + std::to_string(flags.prompt + flags.generate));
+}
+
+// Tokens of KV cache that all runs find room in.
+uint64_t cacheTokens(const BenchFlags &flags) {
+  const uint64_t each = flags.prompt + flags.generate + 1;
+  if (flags.batches.empty())
+    return each;
+  const uint64_t most = *std::max_element(flags.batches.begin(), flags.batches.end());
+  return most * ((each + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK) * LLMC_KV_BLOCK;
+}
+
 // Time per op of one prefill and one decode step; launches run one by one, so the sum exceeds the step.
 Json profile(Device &device, uint64_t prompt, uint64_t generate) {
   std::map<std::string, std::pair<double, double>> seconds; // prefill, decode
@@ -82,29 +187,47 @@ Json profile(Device &device, uint64_t prompt, uint64_t generate) {
   return ops;
 }
 
-int bench(const BenchFlags &flags, const std::string &name) {
-  Model model(flags.load, name);
-  std::unique_ptr<Device> device = model.makeDevice(flags.prompt + flags.generate + 1);
-  once(*device, std::min<uint64_t>(flags.prompt, 16), 1);
-  device->startBackground();
-  device->finishBackground();
-  once(*device, flags.prompt, std::min<uint64_t>(flags.generate, 8)); // warm: every page touched
+void single(Device &device, const BenchFlags &flags, Json &j) {
+  once(device, std::min<uint64_t>(flags.prompt, 16), 1);
+  device.startBackground();
+  device.finishBackground();
+  once(device, flags.prompt, std::min<uint64_t>(flags.generate, 8)); // warm: every page touched
   std::vector<double> prefill, decode;
   for (uint64_t i = 0; i < flags.repeat; ++i) {
-    auto [promptSeconds, generateSeconds] = once(*device, flags.prompt, flags.generate);
+    auto [promptSeconds, generateSeconds] = once(device, flags.prompt, flags.generate);
     prefill.push_back(double(flags.prompt) / promptSeconds);
     decode.push_back(flags.generate ? double(flags.generate) / generateSeconds : 0);
   }
+  j["prefill_tokens_per_second"] = median(prefill);
+  j["decode_tokens_per_second"] = median(decode);
+  j["prefill_runs"] = prefill;
+  j["decode_runs"] = decode;
+}
+
+int bench(const BenchFlags &flags, const std::string &name) {
+  Model model(flags.load, name);
+  checkBatches(model, flags);
+  std::unique_ptr<Device> device = model.makeDevice(cacheTokens(flags));
   Json j;
   j["model"] = model.manifest().model.name;
   j["isa"] = device->module().isa;
   j["threads"] = device->threads();
   j["prompt"] = flags.prompt;
   j["gen"] = flags.generate;
-  j["prefill_tokens_per_second"] = median(prefill);
-  j["decode_tokens_per_second"] = median(decode);
-  j["prefill_runs"] = prefill;
-  j["decode_runs"] = decode;
+  j["load_seconds"] = model.deviceSeconds;
+  if (const DeviceInfo gpu = device->info(); gpu.memoryTotal)
+    j["gpu"] = {{"name", gpu.name},
+                {"detail", gpu.detail},
+                {"own_bytes", device->ledger().bytesOf(MemoryKind::Device)},
+                {"used_before_bytes", gpu.usedBefore},
+                {"used_after_bytes", gpu.usedAfter}};
+  if (flags.batches.empty())
+    single(*device, flags, j);
+  for (uint64_t batch : flags.batches) {
+    device->startBackground();
+    device->finishBackground();
+    j["batches"].push_back(batchFigures(*device, batch, flags));
+  }
   if (flags.ops)
     j["ops"] = profile(*device, flags.prompt, flags.generate);
   std::printf("%s\n", j.dump(flags.ops ? 1 : -1).c_str());
@@ -117,11 +240,13 @@ Command addBench(CLI::App &app, const std::string &name) {
   auto flags = std::make_shared<BenchFlags>();
   CLI::App *sub = app.add_subcommand("bench", "measure prefill and decode speed; one line of JSON");
   addCount(*sub, "--prompt", flags->prompt, "tokens of the prompt (default 512)", 1, 1 << 24);
-  addCount(*sub, "--gen", flags->generate, "tokens to generate (default 128)", 0, 1 << 24);
+  addCount(*sub, "--gen,--generate", flags->generate, "tokens to generate (default 128)", 0, 1 << 24);
   addCount(*sub, "--repeat", flags->repeat, "runs; the figures are their medians (default 5)", 1, 10000);
+  addCounts(*sub, "--batch", flags->batches,
+            "decode so many sequences at a time, e.g. 1,16,64; the figures are tokens of all of them", 1, 1 << 20);
   sub->add_flag("--ops", flags->ops, "add the time of every kernel");
   addLoadFlags(*sub, flags->load);
-  sub->footer("Example:\n  " + name + " bench --threads 2 --prompt 512 --gen 128");
+  sub->footer("Example:\n  " + name + " bench --threads 2 --prompt 512 --gen 128\n  " + name + " bench --batch 1,16,64");
   return {sub, [flags, name] { return bench(*flags, name); }};
 }
 

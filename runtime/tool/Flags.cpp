@@ -1,6 +1,7 @@
 //===- Flags.cpp ----------------------------------------------------------===//
 #include "runtime/tool/Flags.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -40,6 +41,26 @@ void addCount(CLI::App &app, const std::string &flag, uint64_t &value, const std
          },
          help)
       ->type_name("N");
+}
+
+void addCounts(CLI::App &app, const std::string &flag, std::vector<uint64_t> &values, const std::string &help, uint64_t least,
+               uint64_t most) {
+  app.add_option_function<std::string>(
+         flag,
+         [=, &values](const std::string &text) {
+           values.clear();
+           for (size_t at = 0; at <= text.size();) {
+             const size_t comma = std::min(text.find(',', at), text.size());
+             uint64_t value = 0;
+             if (!parseCount(text.substr(at, comma - at), value) || value < least || value > most)
+               wrong(name(flag), "whole numbers from " + std::to_string(least) + " to " + std::to_string(most) +
+                                     " with commas between them", text);
+             values.push_back(value);
+             at = comma + 1;
+           }
+         },
+         help)
+      ->type_name("N,N,...");
 }
 
 void addInteger(CLI::App &app, const std::string &flag, int32_t &value, const std::string &help) {
@@ -109,6 +130,9 @@ void addLoadFlags(CLI::App &app, LoadFlags &flags) {
   addSize(app, "--kv-memory", flags.kvBytes, "memory of the KV cache (default: what the context needs)");
   addCount(app, "--context", flags.context, "longest context in tokens (default: what the request needs, at most the model's)",
            1);
+  addCount(app, "--device", flags.device, "GPU to use, for a package compiled for GPUs (default 0)", 0, 1023);
+  app.add_flag("--ptx", flags.ptx, "GPU: let the driver compile the kernels' PTX, even where the package has machine code");
+  app.add_flag("--sync-launches", flags.syncLaunches, "GPU: wait for every kernel, so that an error names the one that failed");
 }
 
 void addSampleFlags(CLI::App &app, SampleFlags &flags) {

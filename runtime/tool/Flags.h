@@ -17,6 +17,8 @@ struct LoadFlags {
   uint64_t threads = 0, kvBytes = 0, context = 0;
   std::string isa;
   bool map = false;
+  uint64_t device = 0; // of a package for a GPU, as the next two
+  bool ptx = false, syncLaunches = false;
 };
 
 /// How tokens are chosen.
@@ -29,6 +31,9 @@ struct SampleFlags {
 // names the flag); CLI11's own conversions let some of these pass.
 void addCount(CLI::App &app, const std::string &flag, uint64_t &value, const std::string &help, uint64_t least = 0,
               uint64_t most = UINT64_MAX);
+/// "1,16,64"
+void addCounts(CLI::App &app, const std::string &flag, std::vector<uint64_t> &values, const std::string &help, uint64_t least,
+               uint64_t most);
 void addInteger(CLI::App &app, const std::string &flag, int32_t &value, const std::string &help);
 void addReal(CLI::App &app, const std::string &flag, float &value, const std::string &help, double least, double most);
 /// Bytes: "300000000", "512MiB", "2GB".

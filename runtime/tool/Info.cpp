@@ -62,27 +62,73 @@ Json opList(const llmc_program_v1 &program) {
   return ops;
 }
 
-Json toJson(Model &model, const Ledger &ledger, Device *device, uint64_t tokens) {
+// What there is to tell of the loaded, or only surveyed, module.
+struct Loaded {
+  std::unique_ptr<Device> device;   // of a CPU
+  std::optional<CudaSurvey> survey; // of a GPU
+  Ledger ledger;
+  uint64_t tokens = 0; // of context that the ledger is for
+
+  const llmc_module_v1 *module() const { return device ? &device->module() : survey ? survey->module.get() : nullptr; }
+};
+
+Json gpuJson(const CudaSurvey &survey) {
+  if (!survey.gpu)
+    return {{"missing", survey.whyNot}};
+  const uint64_t own = survey.ledger.bytesOf(MemoryKind::Device);
+  return {{"name", survey.gpu->name},
+          {"detail", survey.gpu->detail},
+          {"memory_bytes", survey.gpu->memoryTotal},
+          {"empty_context_bytes", survey.gpu->usedBefore},
+          {"own_bytes", own},
+          {"total_bytes", own + survey.gpu->usedBefore}};
+}
+
+Json toJson(Model &model, const Loaded &loaded) {
   Json j = Json::parse(model.package().section("manifest"));
   j["package"] = {{"path", model.package().path()}, {"bytes", model.package().fileSize()}};
   j["sections"] = Json::array();
   for (const llmc_package_section &s : model.package().sections())
     j["sections"].push_back({{"name", s.name}, {"offset", s.offset}, {"bytes", s.size}});
-  j["memory"] = {{"context", tokens}, {"items", Json::array()}, {"anonymous_bytes", ledger.anonymousBytes()}};
+  const Ledger &ledger = loaded.ledger;
+  j["memory"] = {{"context", loaded.tokens},
+                 {"items", Json::array()},
+                 {"anonymous_bytes", ledger.anonymousBytes()},
+                 {"device_bytes", ledger.bytesOf(MemoryKind::Device)}};
   for (const LedgerItem &item : ledger.items)
     j["memory"]["items"].push_back({{"name", item.name},
                                     {"bytes", item.bytes},
                                     {"anonymous", item.kind == MemoryKind::Anonymous},
                                     {"kind", kindName(item.kind)}});
-  if (device) {
-    j["isa"] = device->module().isa;
-    j["ops"] = opList(device->module().program);
-    j["reference_ops_in_oracle"] = device->module().reference.num_launches;
+  if (loaded.survey)
+    j["gpu"] = gpuJson(*loaded.survey);
+  if (const llmc_module_v1 *module = loaded.module()) {
+    j["isa"] = module->isa;
+    j["ops"] = opList(module->program);
+    j["reference_ops_in_oracle"] = module->reference.num_launches;
   }
   return j;
 }
 
-void print(Model &model, const Ledger &ledger, uint64_t tokens, bool listWeights) {
+void printMemory(const Loaded &loaded) {
+  std::printf("\nmemory while serving %llu tokens of context\n", static_cast<unsigned long long>(loaded.tokens));
+  for (const LedgerItem &item : loaded.ledger.items)
+    std::printf("  %-26s %12s %s\n", item.name.c_str(), readable(item.bytes).c_str(), memoryNote(item.kind));
+  std::printf("  %-26s %12s\n", "anonymous, total", readable(loaded.ledger.anonymousBytes()).c_str());
+  if (!loaded.survey)
+    return;
+  const uint64_t own = loaded.ledger.bytesOf(MemoryKind::Device);
+  std::printf("  %-26s %12s\n", "GPU, own allocations", readable(own).c_str());
+  if (const std::optional<DeviceInfo> &gpu = loaded.survey->gpu) {
+    std::printf("  %-26s %12s  measured; other processes included\n", "GPU, empty context", readable(gpu->usedBefore).c_str());
+    std::printf("  %-26s %12s  of %s on %s (%s)\n", "GPU, total", readable(own + gpu->usedBefore).c_str(),
+                readable(gpu->memoryTotal).c_str(), gpu->name.c_str(), gpu->detail.c_str());
+  } else {
+    std::printf("  this machine cannot run the package: %s\n", loaded.survey->whyNot.c_str());
+  }
+}
+
+void print(Model &model, const Loaded &loaded, bool listWeights) {
   const Manifest &m = model.manifest();
   std::printf("%s, %s: %llu layers, hidden %llu, %llu heads (%llu KV) of %llu, ffn %llu, vocabulary %llu, context %llu\n",
               m.model.name.c_str(), m.model.architecture.c_str(), static_cast<unsigned long long>(m.model.layers),
@@ -108,28 +154,35 @@ void print(Model &model, const Ledger &ledger, uint64_t tokens, bool listWeights
       std::printf("  %-32s %-10s %6llu x %-6llu %12llu bytes at %llu\n", w.name.c_str(), w.layout.c_str(),
                   static_cast<unsigned long long>(w.rows), static_cast<unsigned long long>(w.cols),
                   static_cast<unsigned long long>(w.bytes), static_cast<unsigned long long>(w.offset));
-  std::printf("\nmemory while serving %llu tokens of context\n", static_cast<unsigned long long>(tokens));
-  for (const LedgerItem &item : ledger.items)
-    std::printf("  %-26s %12s%s\n", item.name.c_str(), readable(item.bytes).c_str(), memoryNote(item.kind));
-  std::printf("  %-26s %12s\n", "anonymous, total", readable(ledger.anonymousBytes()).c_str());
+  printMemory(loaded);
+}
+
+Loaded load(Model &model, const LoadFlags &flags) {
+  const uint64_t longest = model.manifest().model.maxContext;
+  Loaded loaded;
+  loaded.tokens = std::min(flags.context ? flags.context : longest, longest);
+  if (model.gpu()) {
+    loaded.survey = model.surveyGpu(flags.context ? loaded.tokens : 0);
+    loaded.ledger = loaded.survey->ledger;
+    loaded.tokens = std::min(longest, loaded.survey->kvTokens);
+  } else if (missingFeatures("avx2", detectCpuFeatures()).empty()) { // else the package can be read, but not loaded
+    loaded.device = model.makeDevice(loaded.tokens, false);
+    loaded.ledger = loaded.device->ledger();
+  } else {
+    return loaded;
+  }
+  model.tokenizer();
+  model.addTo(loaded.ledger);
+  return loaded;
 }
 
 int info(const InfoFlags &flags, const std::string &name) {
   Model model(flags.load, name);
-  const Manifest &m = model.manifest();
-  const uint64_t tokens = std::min<uint64_t>(flags.load.context ? flags.load.context : m.model.maxContext, m.model.maxContext);
-  std::unique_ptr<Device> device;
-  Ledger ledger;
-  if (missingFeatures("avx2", detectCpuFeatures()).empty()) { // else the package can be read, but not loaded
-    model.tokenizer();
-    device = model.makeDevice(tokens, false);
-    ledger = device->ledger();
-    model.addTo(ledger);
-  }
+  const Loaded loaded = load(model, flags.load);
   if (flags.json)
-    std::printf("%s\n", toJson(model, ledger, device.get(), tokens).dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+    std::printf("%s\n", toJson(model, loaded).dump(1, ' ', false, Json::error_handler_t::replace).c_str());
   else
-    print(model, ledger, tokens, flags.weights);
+    print(model, loaded, flags.weights);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 //===- Model.cpp ----------------------------------------------------------===//
 #include "runtime/tool/Model.h"
 #include "llmc/Support/Error.h"
+#include "runtime/tool/Progress.h"
 
 namespace llmc {
 
@@ -47,14 +48,17 @@ bool Model::gpu() const {
   return false;
 }
 
-std::unique_ptr<Device> Model::makeDevice(uint64_t tokens, bool check) {
-  const auto start = std::chrono::steady_clock::now();
+DevicePayload Model::payload() {
   DevicePayload payload;
   for (const llmc_package_section &section : package_.sections())
     if (std::string_view(section.name).starts_with("module."))
       payload.modules.push_back({section.name + 7, package_.section(section.name)});
-  payload.weights = &weights();
   payload.path = package_.path();
+  payload.trapChecks = gpu() && manifest().trapChecks;
+  return payload;
+}
+
+DeviceOptions Model::options(uint64_t tokens, bool check) const {
   DeviceOptions options;
   options.threads = unsigned(flags_.threads);
   options.isa = flags_.isa;
@@ -62,10 +66,29 @@ std::unique_ptr<Device> Model::makeDevice(uint64_t tokens, bool check) {
   options.kvBytes = flags_.kvBytes;
   options.checkMemory = check;
   options.kvTokens = flags_.context ? flags_.context : tokens;
+  options.device = unsigned(flags_.device);
+  options.ptx = flags_.ptx;
+  options.syncLaunches = flags_.syncLaunches;
+  return options;
+}
+
+std::unique_ptr<Device> Model::makeDevice(uint64_t tokens, bool check) {
+  const auto start = std::chrono::steady_clock::now();
+  DevicePayload payload = this->payload();
+  payload.weights = &weights();
+  DeviceOptions options = this->options(tokens, check);
+  std::optional<Progress> progress;
+  options.onProgress = [&](uint64_t done, uint64_t total) {
+    if (!progress)
+      progress.emplace("loaded", total, 1.0, true);
+    (*progress)(done);
+  };
   std::unique_ptr<Device> device = gpu() ? makeCudaDevice(payload, options) : makeCpuDevice(payload, options);
   deviceSeconds += secondsSince(start);
   return device;
 }
+
+CudaSurvey Model::surveyGpu(uint64_t tokens) { return surveyCuda(payload(), options(tokens, false)); }
 
 void Model::addTo(Ledger &ledger) const {
   // Measured on SmolLM2: spellings, ranks and hash tables take some five times the section's bytes.

@@ -3,6 +3,7 @@
 #define LLMC_RUNTIME_TOOL_MODEL_H
 
 #include "runtime/device/Device.h"
+#include "runtime/device/cuda/Survey.h"
 #include "runtime/package/PackageReader.h"
 #include "runtime/package/WeightSource.h"
 #include "runtime/tokenizer/Tokenizer.h"
@@ -39,12 +40,18 @@ public:
   /// The device with a KV pool for `tokens` (or for --context or --kv-memory where given).
   /// `check`: refuse what the machine's memory cannot hold.
   std::unique_ptr<Device> makeDevice(uint64_t tokens, bool check = true);
+  /// What the device of a package for a GPU would take with a KV pool for `tokens` (0: the longest context, as far as
+  /// it fits). Loads nothing.
+  CudaSurvey surveyGpu(uint64_t tokens);
   /// What the loaded parts take beside the device.
   void addTo(Ledger &ledger) const;
 
   double tokenizerSeconds = 0, templateSeconds = 0, deviceSeconds = 0;
 
 private:
+  DevicePayload payload();
+  DeviceOptions options(uint64_t tokens, bool check) const;
+
   LoadFlags flags_;
   PackageReader package_;
   std::unique_ptr<WeightSource> weights_;

@@ -91,6 +91,11 @@ void printStats(Model &model, Device &device, const Sequence &s, const Times &t)
   for (const LedgerItem &item : ledger.items)
     std::fprintf(stderr, "%-28s %14llu bytes%s\n", item.name.c_str(), static_cast<unsigned long long>(item.bytes),
                  memoryNote(item.kind));
+  if (const DeviceInfo gpu = device.info(); gpu.memoryTotal)
+    std::fprintf(stderr, "%-28s %14llu bytes, %s grew by %llu while loading and uses %llu of %llu\n", "GPU memory",
+                 static_cast<unsigned long long>(ledger.bytesOf(MemoryKind::Device)), gpu.name.c_str(),
+                 static_cast<unsigned long long>(gpu.usedAfter - gpu.usedBefore),
+                 static_cast<unsigned long long>(gpu.usedAfter), static_cast<unsigned long long>(gpu.memoryTotal));
   std::fprintf(stderr, "%-28s %14llu bytes, process %llu\n", "anonymous memory",
                static_cast<unsigned long long>(ledger.anonymousBytes()),
                static_cast<unsigned long long>(anonymousBytes()));

@@ -3,6 +3,7 @@
 #include "runtime/package/Shards.h"
 #include "runtime/tool/Commands.h"
 #include "runtime/tool/Model.h"
+#include "runtime/tool/Progress.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -25,28 +26,6 @@ struct WeightsFlags {
   std::string materialize;
   uint64_t maxShard = 0;
   bool check = false;
-};
-
-/// "checked 1200/16060 MB", renewed in place; on terminals only.
-class Progress {
-public:
-  Progress(const char *what, uint64_t total) : what_(what), total_(total) {}
-  ~Progress() {
-    if (shown_)
-      std::fputs("\r\033[K", stderr);
-  }
-  void operator()(uint64_t done) {
-    if (!isatty(STDERR_FILENO) || (shown_ && done - shown_ < total_ / 200 && done < total_))
-      return;
-    shown_ = std::max<uint64_t>(done, 1);
-    std::fprintf(stderr, "\r\033[K%s %llu/%llu MB", what_, static_cast<unsigned long long>(done / 1000000),
-                 static_cast<unsigned long long>(total_ / 1000000));
-    std::fflush(stderr);
-  }
-
-private:
-  const char *what_;
-  uint64_t total_, shown_ = 0;
 };
 
 void prepareFolder(const std::string &folder, uint64_t bytes) {

@@ -46,7 +46,7 @@ void CudaDevice::load(const DevicePayload &payload) {
   after_.emplace(*gpu_, kEventDefault);
   for (const DeviceMemory *memory : {&arena_, &kv_, &stepMemory_})
     memory->zero();
-  uploadWeights(*gpu_, *source_, weights_.address(), options_.onProgress);
+  uploadWeights(*gpu_, *source_, weights_.address(), options_.threads, options_.onProgress);
 
   buffers_.emplace(module(), module().program, stepShape(plan_.numBlocks));
   buffers_->setMemory(staging_.data());
@@ -322,7 +322,8 @@ const std::byte *CudaDevice::weights() const {
 namespace llmc {
 
 std::unique_ptr<Device> makeCudaDevice(const DevicePayload &payload, const DeviceOptions &options) {
-  return std::make_unique<cuda::CudaDevice>(payload, options, cuda::systemDriver());
+  const std::string isa = payload.modules.empty() ? "?" : payload.modules[0].isa;
+  return std::make_unique<cuda::CudaDevice>(payload, options, cuda::systemDriver(cuda::purposeOf(payload.path, isa)));
 }
 
 } // namespace llmc

@@ -79,9 +79,13 @@ std::string Driver::describe(Result result, const char *call) const {
 
 void Driver::fail(Result result, const char *call) const { throw DriverError(describe(result, call), result); }
 
-const Driver &systemDriver() {
-  static const Driver driver = Driver::load(); // a constructor that throws is tried again
-  return driver;
+const Driver &systemDriver(const std::string &purpose) {
+  try {
+    static const Driver driver = Driver::load(); // tried again after an exception
+    return driver;
+  } catch (const Error &error) {
+    throw Error(std::string(error.what()) + "; " + purpose);
+  }
 }
 
 } // namespace llmc::cuda

@@ -113,8 +113,9 @@ private:
   [[noreturn]] void fail(Result result, const char *call) const;
 };
 
-/// The driver of this machine, loaded at the first call. Throws Error every time if there is none.
-const Driver &systemDriver();
+/// The driver of this machine, loaded at the first call. Throws Error every time if there is none, with `purpose` at the
+/// end: "model is compiled for cuda:sm_90a".
+const Driver &systemDriver(const std::string &purpose);
 
 } // namespace llmc::cuda
 

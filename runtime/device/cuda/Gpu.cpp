@@ -24,7 +24,7 @@ bool Architecture::runsOn(int deviceMajor, int deviceMinor) const {
 }
 
 Gpu::Gpu(const Driver &driver, unsigned index, const std::string &isa, const std::string &path) : driver_(driver) {
-  const std::string needs = "; " + path + " is compiled for cuda:" + isa;
+  const std::string needs = "; " + purposeOf(path, isa);
   if (Result result = driver_.cuInit(0); result != kSuccess)
     throw DriverError((result == kNoDevice ? "no CUDA device on this machine: " : "") + driver_.describe(result, "cuInit") +
                           needs,

@@ -19,6 +19,9 @@ struct Architecture {
   bool runsOn(int deviceMajor, int deviceMinor) const;
 };
 
+/// "model is compiled for cuda:sm_90a"
+inline std::string purposeOf(const std::string &path, const std::string &isa) { return path + " is compiled for cuda:" + isa; }
+
 /// A GPU in use: its primary context and one stream. Released by the destructor.
 class Gpu {
 public:

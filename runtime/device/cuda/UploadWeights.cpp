@@ -17,12 +17,14 @@ struct Drain {
 
 } // namespace
 
-void uploadWeights(const Gpu &gpu, const WeightSource &source, Pointer to,
+void uploadWeights(const Gpu &gpu, const WeightSource &source, Pointer to, unsigned threads,
                    const std::function<void(uint64_t, uint64_t)> &onProgress) {
   const uint64_t total = source.size();
   const uint64_t size = std::min(kBuffer, total);
   if (size == 0)
     return;
+  if (onProgress)
+    onProgress(0, total);
   const PinnedMemory buffers[2] = {PinnedMemory(gpu, size, "weights"), PinnedMemory(gpu, size, "weights")};
   const EventHandle copied[2] = {{gpu, kEventDisableTiming}, {gpu, kEventDisableTiming}};
   const Drain drain{gpu};
@@ -32,7 +34,7 @@ void uploadWeights(const Gpu &gpu, const WeightSource &source, Pointer to,
     const uint64_t bytes = std::min(size, total - at);
     if (piece >= 2)
       copied[b].synchronize();
-    source.readParallel(at, buffers[b].data(), bytes);
+    source.readParallel(at, buffers[b].data(), bytes, threads);
     driver.check(driver.cuMemcpyHtoDAsync(to + at, buffers[b].data(), bytes, gpu.stream()), "cuMemcpyHtoDAsync");
     copied[b].record();
     if (onProgress)

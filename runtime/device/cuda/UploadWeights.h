@@ -9,8 +9,9 @@
 
 namespace llmc::cuda {
 
-/// Reads the whole image piece by piece into two pinned buffers, one being filled while the other is on its way.
-void uploadWeights(const Gpu &gpu, const WeightSource &source, Pointer to,
+/// Reads the whole image piece by piece into two pinned buffers, one being filled (by `threads`; 0: all) while the other
+/// is on its way. `onProgress` (may be null) is called before the first piece, too.
+void uploadWeights(const Gpu &gpu, const WeightSource &source, Pointer to, unsigned threads,
                    const std::function<void(uint64_t done, uint64_t total)> &onProgress);
 
 } // namespace llmc::cuda

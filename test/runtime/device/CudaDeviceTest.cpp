@@ -216,14 +216,14 @@ TEST_F(Cuda, WeightsGoThroughTwoBuffers) {
   const Gpu card(*driver_, 0, "sm_90a", "fake");
   const DeviceMemory memory(card, bytes, "weights");
   std::vector<uint64_t> progress;
-  uploadWeights(card, big, memory.address(), [&](uint64_t done, uint64_t total) {
+  uploadWeights(card, big, memory.address(), 0, [&](uint64_t done, uint64_t total) {
     EXPECT_EQ(total, bytes);
     progress.push_back(done);
   });
-  EXPECT_EQ(progress, (std::vector<uint64_t>{32 << 20, 64 << 20, bytes}));
+  EXPECT_EQ(progress, (std::vector<uint64_t>{0, 32 << 20, 64 << 20, bytes}));
   EXPECT_EQ(0, std::memcmp(reinterpret_cast<void *>(memory.address()), image.data(), bytes));
   ASSERT_EQ(ftruncate(file, 40 << 20), 0);
-  expectError([&] { uploadWeights(card, big, memory.address(), nullptr); }, "cannot read");
+  expectError([&] { uploadWeights(card, big, memory.address(), 0, nullptr); }, "cannot read");
   close(file);
 }
 

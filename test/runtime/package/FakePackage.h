@@ -58,12 +58,13 @@ inline const char *kTemplate =
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
-inline void writePackage(const std::string &path, const std::string &stub, const std::string &module = LLMC_FAKE_MODULE) {
+inline void writePackage(const std::string &path, const std::string &stub, const std::string &module = LLMC_FAKE_MODULE,
+                         const std::string &isa = "avx2") {
   llmc::PackageWriter writer(path);
   if (!stub.empty())
     writer.stub(stub);
   writer.section("manifest", manifest().serialize());
-  writer.section("module.avx2", readFile(module));
+  writer.section("module." + isa, readFile(module));
   writer.section("tokenizer", tokenizer().serialize());
   writer.section("template", kTemplate);
   const std::vector<uint8_t> bytes = weights();

@@ -15,6 +15,7 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 
 using namespace mlir;
@@ -127,12 +128,29 @@ OwningOpRef<ModuleOp> llmc::lowerModel(MLIRContext &context, const ModelFacts &f
   return module;
 }
 
+namespace {
+struct PhaseFlags : PassPipelineOptions<PhaseFlags> {
+  Option<bool> cuda{*this, "cuda", llvm::cl::desc("for a GPU"), llvm::cl::init(false)};
+  Option<bool> trapChecks{*this, "trap-checks", llvm::cl::desc("GPU: check ids and block tables"), llvm::cl::init(false)};
+
+  ModelOptions options() const {
+    ModelOptions options;
+    options.target = cuda ? "cuda" : "cpu";
+    options.trapChecks = trapChecks;
+    return options;
+  }
+};
+} // namespace
+
 void llmc::registerPhasePipelines() {
   for (const PhaseInfo &phase : irPhases())
-    PassPipelineRegistration<>((std::string("llmc-") + phase.name), phase.summary,
-                               [&phase](OpPassManager &manager) { buildPhase(manager, phase.name, {}); });
-  PassPipelineRegistration<>("llmc-lower", "an imported model to planned launch lists", [](OpPassManager &manager) {
-    for (const PhaseInfo &phase : irPhases())
-      buildPhase(manager, phase.name, {});
-  });
+    PassPipelineRegistration<PhaseFlags>((std::string("llmc-") + phase.name), phase.summary,
+                                         [&phase](OpPassManager &manager, const PhaseFlags &flags) {
+                                           buildPhase(manager, phase.name, flags.options());
+                                         });
+  PassPipelineRegistration<PhaseFlags>("llmc-lower", "an imported model to planned launch lists",
+                                       [](OpPassManager &manager, const PhaseFlags &flags) {
+                                         for (const PhaseInfo &phase : irPhases())
+                                           buildPhase(manager, phase.name, flags.options());
+                                       });
 }

@@ -5,6 +5,16 @@
 // RUN: llmc-opt %s --llmc-fused --llmc-decided --llmc-tile | FileCheck %s --check-prefix=TILE
 // RUN: llmc-opt %s --llmc-lower | FileCheck %s --check-prefix=PLANNED
 // RUN: llmc-opt %s --llmc-lower --rt-to-llvm | mlir-translate --mlir-to-llvmir | FileCheck %s --check-prefix=TABLES
+// RUN: llmc-opt %s --llmc-lower=cuda=true | FileCheck %s --check-prefix=CUDA
+
+// For a GPU: the same phases, other decisions, greedy ids, no reference.
+// CUDA: tile.target = {name = "cuda"}
+// CUDA: lm.weight @blk.0.attn_qkv {{.*}}layout = #lm.layout<n16_q4_0>
+// CUDA: rt.program @step attributes {{.*}}ids_offset = {{[0-9]+}} : i64
+// CUDA: rt.launch "blk.0.attn"
+// CUDA: rt.launch "output"
+// CUDA: rt.launch "greedy_ids"
+// CUDA-NOT: @reference
 
 // FUSED: lm.weight @blk.0.attn_qkv [256, 96] q4_0
 // FUSED: lm.weight @blk.0.ffn_gate_up [320, 96] q4_0

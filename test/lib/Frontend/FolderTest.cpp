@@ -433,4 +433,74 @@ TEST(Folder, AddedTokensOfTheTokenizerConfig) {
   expectError(dir.path, {"tokenizer_config.json: added_tokens_decoder.seven"});
 }
 
+// Llama 3.1 8B.
+const char kLlama8B[] = R"({"architectures": ["LlamaForCausalLM"], "hidden_act": "silu", "hidden_size": 4096,
+  "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+  "vocab_size": 128256, "max_position_embeddings": 131072, "rms_norm_eps": 1e-05, "rope_theta": 500000.0,
+  "tie_word_embeddings": false, "bos_token_id": 128000, "eos_token_id": 128001,
+  "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                   "original_max_position_embeddings": 8192, "rope_type": "llama3"}})";
+
+TEST(Folder, ConfigAlone) {
+  TempDir dir;
+  dir.write("config.json", kLlama8B);
+  ModelFacts facts = loadModelFacts(dir.path, {.weightsOptional = true});
+  EXPECT_TRUE(facts.synthetic);
+  EXPECT_EQ(facts.tensors.size(), 3u + 9 * 32);
+  EXPECT_TRUE(facts.tokenizer.tokens.empty());
+  EXPECT_EQ(facts.rope.scaling, RopeFacts::Scaling::Llama3);
+  EXPECT_EQ(facts.rope.originalContext, 8192);
+  const TensorFact *down = facts.find("blk.31.ffn_down.weight");
+  ASSERT_NE(down, nullptr);
+  EXPECT_EQ(down->shape, (std::vector<int64_t>{4096, 14336}));
+  EXPECT_EQ(down->type, DType::BF16);
+  EXPECT_EQ(down->sourceName, "model.layers.31.mlp.down_proj.weight");
+  uint64_t end = 0; // one after the other: every tensor has a span of its own
+  for (const TensorFact &tensor : facts.tensors) {
+    EXPECT_EQ(tensor.offset, end) << tensor.name;
+    end += tensor.bytes;
+  }
+  EXPECT_EQ(end, 2 * uint64_t(8030261248)); // parameters of the model card
+}
+
+TEST(Folder, ConfigAloneStorage) {
+  TempDir dir;
+  dir.write("config.json", kLlama8B);
+  ModelFacts facts = loadModelFacts(dir.path, {.weightsOptional = true, .storage = DType::Q4_0});
+  EXPECT_EQ(facts.find("output.weight")->type, DType::Q4_0);
+  EXPECT_EQ(facts.find("output.weight")->bytes, uint64_t(128256) * 4096 / 32 * 18);
+  EXPECT_EQ(facts.find("output_norm.weight")->type, DType::F32);
+}
+
+TEST(Folder, ConfigAloneIsForRandomWeights) {
+  TempDir dir;
+  dir.write("config.json", kLlama8B);
+  expectError(dir.path, {"expected model.safetensors or model.safetensors.index.json, got neither (--weights=random:SEED needs none)"});
+  dir.write("tokenizer.json", "{");
+  expectError(dir.path, {"tokenizer.json"}, {.weightsOptional = true});
+}
+
+TEST(Folder, ConfigAloneUsesWeightsThatAreThere) {
+  TempDir dir;
+  tinyFolder(dir);
+  ModelFacts facts = loadModelFacts(dir.path, {.weightsOptional = true, .storage = DType::Q8_0});
+  EXPECT_FALSE(facts.synthetic);
+  EXPECT_EQ(facts.files, (std::vector<std::string>{dir.file("model.safetensors")}));
+  EXPECT_FALSE(facts.tokenizer.tokens.empty());
+}
+
+TEST(Folder, ConfigAloneRefusesWhatCannotBe) {
+  TempDir dir;
+  auto refuse = [&](const std::string &keys, const std::string &message, DType storage = DType::BF16) {
+    dir.write("config.json", R"({"architectures": ["LlamaForCausalLM"], "num_attention_heads": 2, )" + keys + "}");
+    expectError(dir.path, {message}, {.weightsOptional = true, .storage = storage});
+  };
+  refuse(R"("hidden_size": 40, "intermediate_size": 64, "num_hidden_layers": 1, "vocab_size": 9)",
+         "tensor \"model.embed_tokens.weight\": expected rows of a multiple of 32 values for Q4_0, got 40", DType::Q4_0);
+  refuse(R"("hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2000000000, "vocab_size": 9)",
+         "num_hidden_layers: expected at most 4096 without weight files, got 2000000000");
+  refuse(R"("hidden_size": 2147483648, "intermediate_size": 2147483648, "num_hidden_layers": 4096, "vocab_size": 2147483648,
+            "head_dim": 64)", "expected weights of less than 2^50 bytes, got more");
+}
+
 } // namespace

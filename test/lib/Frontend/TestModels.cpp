@@ -254,9 +254,10 @@ std::string llmc::test::tinyFolder(const TempDir &dir, const Tiny &model, const 
   return dir.path;
 }
 
-void llmc::test::expectError(const std::string &path, const std::vector<std::string> &parts) {
+void llmc::test::expectError(const std::string &path, const std::vector<std::string> &parts,
+                             const LoadOptions &options) {
   try {
-    loadModelFacts(path);
+    loadModelFacts(path, options);
     ADD_FAILURE() << path << ": expected an error, got none";
   } catch (const Error &error) {
     for (const std::string &part : parts)

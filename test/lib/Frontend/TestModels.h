@@ -87,7 +87,7 @@ std::string tinyTokenizer();
 std::string tinyFolder(const TempDir &dir, const Tiny &model = {}, const std::string &moreConfig = "");
 
 /// loadModelFacts(path) must throw Error with every one of `parts` in its message.
-void expectError(const std::string &path, const std::vector<std::string> &parts);
+void expectError(const std::string &path, const std::vector<std::string> &parts, const LoadOptions &options = {});
 
 } // namespace llmc::test
 

@@ -142,7 +142,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
 
     int64_t panels = p.n / 16;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, /*gated=*/false)) {
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
       p.take(schedule, panels);
@@ -185,7 +185,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     // n is a multiple of 16 (lm-fuse-gate-up); an odd panel leaves 16 columns of padding to be zeroed.
     int64_t pairs = n / 16;
     bool ragged = n % 32;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, /*gated=*/true)) {
       std::string name = "gated_" + productName(p, kLogical, n) + "_" + schedule.name.str();
       p.take(schedule, pairs);
       dispatch.variant(schedule.maxRows, schedule.rowBlock, pairs / p.panels, name, buffers, [&](KernelBuilder &k) {

@@ -26,9 +26,16 @@ static constexpr LinearSchedule kTensorCore[] = {
     {"m128", UINT32_MAX, 128, 128, 128, 0, 4, 32},
 };
 
-llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith) {
+// A gated product keeps two tiles of sums.
+static constexpr LinearSchedule kTensorCoreGated[] = {
+    {"m8", 8, 8, 8, 8, 0, 4, 128},
+    {"m32", 32, 32, 32, 32, 0, 4, 32},
+    {"m64", UINT32_MAX, 64, 64, 64, 0, 4, 32},
+};
+
+llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool gated) {
   if (arith == lm::Arith::BF16)
-    return kTensorCore;
+    return gated ? llvm::ArrayRef<LinearSchedule>(kTensorCoreGated) : kTensorCore;
   if (arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32)
     return kQuantized;
   return kWide;

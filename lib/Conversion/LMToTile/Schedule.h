@@ -19,7 +19,7 @@ struct LinearSchedule {
 };
 
 /// The classes of an arithmetic, ascending. Measured: docs/performance.md.
-llvm::ArrayRef<LinearSchedule> linearSchedules(lm::Arith arith);
+llvm::ArrayRef<LinearSchedule> linearSchedules(lm::Arith arith, bool gated);
 
 /// Query tokens of an attention tile: decode and prefill.
 inline constexpr uint32_t kDecodeQueryTokens = 1;

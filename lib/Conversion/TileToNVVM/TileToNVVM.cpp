@@ -37,6 +37,8 @@ static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuild
                                            LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), b.getDenseI32ArrayAttr({static_cast<int32_t>(cta.threads), 1, 1}));
+  // Without it ptxas aims at an occupancy of its own and spills to reach it.
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
   for (auto [i, buffer] : llvm::enumerate(kernel.getBuffers())) {
     // Launches never share memory between operands and results, but for caches, which come once.
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());

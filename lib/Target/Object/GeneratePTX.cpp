@@ -4,8 +4,11 @@
 
 #include "mlir/Target/LLVMIR/Export.h"
 
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 using namespace llmc;
 
@@ -16,6 +19,17 @@ static llvm::PipelineTuningOptions tuning() {
   options.LoopVectorization = options.SLPVectorization = options.LoopInterleaving = false;
   options.LoopUnrolling = false; // but for loops with metadata that forces it
   return options;
+}
+
+/// ptxas unrolls short loops whole. Where the sums that a loop carries already fill registers, the loads of several
+/// rounds in flight would spill: such loops get `.pragma "nounroll"`.
+static void keepLargeLoopsRolled(llvm::Function &function) {
+  constexpr size_t kLargestUnrolled = 16; // values carried
+  llvm::DominatorTree dominators(function);
+  llvm::LoopInfo loops(dominators);
+  for (llvm::Loop *loop : loops.getLoopsInPreorder())
+    if (size_t(std::distance(loop->getHeader()->phis().begin(), loop->getHeader()->phis().end())) > kLargestUnrolled)
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable");
 }
 
 /// Functions that code generation would call: a GPU has no library to find them in.
@@ -48,6 +62,9 @@ mlir::LogicalResult llmc::generatePTX(mlir::ModuleOp module, const GPUTarget &ta
     if (!function.isDeclaration())
       function.addFnAttr("no-builtins");
   optimize(*llvmModule, *machine, tuning());
+  for (llvm::Function &function : *llvmModule)
+    if (!function.isDeclaration())
+      keepLargeLoopsRolled(function);
   if (std::string names = calledFunctions(*llvmModule); !names.empty())
     return module.emitError("expected code without library calls, got calls of ") << names;
 

@@ -202,6 +202,7 @@ void Driver::writeExecutable() {
   parts.version = versionString();
   parts.compute = options.ir.compute;
   parts.weights = options.weights;
+  parts.trapChecks = options.ir.trapChecks;
   for (const std::string &isa : options.isas)
     parts.modules.emplace_back(isa, sharedObject(isa));
   parts.kvElement = !options.ir.kvType.empty() ? options.ir.kvType : options.ir.compute == "f32" ? "f32" : "bf16";

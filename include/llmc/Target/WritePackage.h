@@ -16,6 +16,7 @@ struct PackageParts {
   std::vector<std::pair<std::string, std::string>> modules; // ISA, shared object
   std::string version, compute, kvElement;
   WeightsOptions weights;
+  bool trapChecks = false; // kernels for a GPU check ids and block tables
 };
 
 /// Writes the executable to `path`, weights included unless parts.weights says otherwise; replaces existing files at the

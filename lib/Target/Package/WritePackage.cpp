@@ -125,6 +125,7 @@ std::vector<Manifest::Weight> randomRecipes(ModuleOp module, const ModelFacts &f
 Manifest manifestOf(ModuleOp module, const ModelFacts &facts, const PackageParts &parts) {
   Manifest manifest;
   manifest.version = parts.version;
+  manifest.trapChecks = parts.trapChecks;
   manifest.model = {facts.name,
                     facts.architecture,
                     uint64_t(facts.hidden),

@@ -1,0 +1,37 @@
+//===- KernelName.h - what a kernel computes, from its name -----*- C++ -*-===//
+//
+// Kernels carry their op and its constants in their names (lib/Conversion/LMToTile), since equal layers share them.
+// What else a reference needs it takes from the launch.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_RUNTIME_CTS_KERNEL_CHECK_KERNELNAME_H
+#define LLMC_RUNTIME_CTS_KERNEL_CHECK_KERNELNAME_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace llmc::kernel_check {
+
+enum class Op {
+  Embedding, RMSNorm, Linear, Gated, RopeTable, Rope, KVAppend, RopeAppend, Attention,
+  Round, Quantize, Add, GatedActivation, GatherRows, Argmax
+};
+
+/// How the operands of a product are rounded (LM_Arith).
+enum class Arith { F32, BF16_EO32, Q8_G32, Q16_G32, BF16 };
+
+struct KernelName {
+  Op op;
+  Arith arith = Arith::F32; // Linear, Gated
+  float eps = 1e-5f;        // RMSNorm
+  int64_t headDim = 0;      // Rope, KVAppend, RopeAppend, Attention
+  int64_t window = 0;       // Attention; 0: none
+
+  /// Throws Error if no op has such a name: the check has no reference for it.
+  static KernelName parse(std::string_view name);
+};
+
+} // namespace llmc::kernel_check
+
+#endif // LLMC_RUNTIME_CTS_KERNEL_CHECK_KERNELNAME_H

@@ -31,31 +31,20 @@ const Tokenizer &Model::tokenizer() {
   return *tokenizer_;
 }
 
-std::string Model::templateSource() const {
+std::string Model::templateSource() {
+  requireTokenizer();
   return package_.find("template") ? std::string(package_.section("template")) : std::string();
 }
 
+void Model::requireTokenizer() {
+  if (tokenizer().size() == 0)
+    throw Error(package_.path() + ": the package has no tokenizer (it was made of a config.json alone, to be measured); see bench");
+}
+
 std::vector<int32_t> Model::encode(const std::string &text, bool raw) {
+  requireTokenizer();
   // A rendered template writes its own special tokens, the beginning of the sequence included.
   return tokenizer().encode(text, !raw, raw && tokenizer().addsBos());
-}
-
-// A package has modules for CPUs or one for a GPU: their weights have different layouts.
-bool Model::gpu() const {
-  for (const llmc_package_section &section : package_.sections())
-    if (std::string_view(section.name).starts_with("module.sm_"))
-      return true;
-  return false;
-}
-
-DevicePayload Model::payload() {
-  DevicePayload payload;
-  for (const llmc_package_section &section : package_.sections())
-    if (std::string_view(section.name).starts_with("module."))
-      payload.modules.push_back({section.name + 7, package_.section(section.name)});
-  payload.path = package_.path();
-  payload.trapChecks = gpu() && manifest().trapChecks;
-  return payload;
 }
 
 DeviceOptions Model::options(uint64_t tokens, bool check) const {
@@ -74,8 +63,6 @@ DeviceOptions Model::options(uint64_t tokens, bool check) const {
 
 std::unique_ptr<Device> Model::makeDevice(uint64_t tokens, bool check) {
   const auto start = std::chrono::steady_clock::now();
-  DevicePayload payload = this->payload();
-  payload.weights = &weights();
   DeviceOptions options = this->options(tokens, check);
   std::optional<Progress> progress;
   options.onProgress = [&](uint64_t done, uint64_t total) {
@@ -83,12 +70,12 @@ std::unique_ptr<Device> Model::makeDevice(uint64_t tokens, bool check) {
       progress.emplace("loaded", total, 1.0, true);
     (*progress)(done);
   };
-  std::unique_ptr<Device> device = gpu() ? makeCudaDevice(payload, options) : makeCpuDevice(payload, options);
+  std::unique_ptr<Device> device = llmc::makeDevice(package_, manifest(), weights(), options);
   deviceSeconds += secondsSince(start);
   return device;
 }
 
-CudaSurvey Model::surveyGpu(uint64_t tokens) { return surveyCuda(payload(), options(tokens, false)); }
+CudaSurvey Model::surveyGpu(uint64_t tokens) { return surveyCuda(modulesOf(package_, manifest()), options(tokens, false)); }
 
 void Model::addTo(Ledger &ledger) const {
   // Measured on SmolLM2: spellings, ranks and hash tables take some five times the section's bytes.

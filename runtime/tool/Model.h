@@ -8,6 +8,7 @@
 #include "runtime/package/WeightSource.h"
 #include "runtime/tokenizer/Tokenizer.h"
 #include "runtime/tool/Flags.h"
+#include "runtime/tool/PackageDevice.h"
 
 #include <chrono>
 #include <optional>
@@ -28,15 +29,17 @@ public:
   /// Opened when first asked for: in the package, beside it or in --weights-dir.
   const WeightSource &weights();
   const Tokenizer &tokenizer();
+  /// Throws Error where the package has none: what needs text cannot go on.
+  void requireTokenizer();
   /// Jinja source; empty if the package has none.
-  std::string templateSource() const;
+  std::string templateSource();
   /// The prompt of a conversation (JSON list of {"role", "content"}), with the opening of the answer.
   std::string renderChat(const std::string &messagesJson);
   /// Ids of a prompt: `raw` text gets a beginning-of-sequence token where the model has one.
   std::vector<int32_t> encode(const std::string &text, bool raw);
 
   /// True if the package was compiled for a GPU.
-  bool gpu() const;
+  bool gpu() const { return isForGpu(package_); }
   /// The device with a KV pool for `tokens` (or for --context or --kv-memory where given).
   /// `check`: refuse what the machine's memory cannot hold.
   std::unique_ptr<Device> makeDevice(uint64_t tokens, bool check = true);
@@ -49,7 +52,6 @@ public:
   double tokenizerSeconds = 0, templateSeconds = 0, deviceSeconds = 0;
 
 private:
-  DevicePayload payload();
   DeviceOptions options(uint64_t tokens, bool check) const;
 
   LoadFlags flags_;

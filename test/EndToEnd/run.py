@@ -2,7 +2,7 @@
 """End-to-end tests: llmc compiles real and tiny models, the executables are held against stored goldens.
 
   run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
-Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, verify, hf, tiny, bad, faults.
+Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, verify, hf, tiny, cts, bad, faults.
 Needs numpy.
 """
 import argparse
@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 import bad_input
 import common
 import context
+import cts
 import hf
 import levels
 import smollm2
@@ -44,6 +45,7 @@ GROUPS = {
     "faults": [("planted fault in a weight", verify.weight_fault), ("planted fault in a kernel", verify.kernel_fault)],
     "hf": [("Hugging Face folder of SmolLM2", hf.folder)],
     "tiny": [("inspect and plan", tiny.inspecting), ("tiny models", tiny.all_models)],
+    "cts": [("conformance suite", cts.cpu)],
     "bad": [("bad models", run_bad_input), ("usage", bad_input.usage), ("bad packages", bad_input.packages)],
 }
 

@@ -273,3 +273,52 @@ LogicalResult ExpandOp::verify() {
     return emitOpError("expected ") << source.getDimSize(0) << " rows of " << source.getElementType() << ", got " << result;
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// The scheduled level
+//===----------------------------------------------------------------------===//
+
+LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t columns, int64_t stages) {
+  if (rows <= 0 || rows % 8 || columns != 64 || stages < 1)
+    return emitError() << "expected a multiple of 8 rows of 64 columns in at least one stage, got " << rows << " x " << columns
+                       << ", " << stages;
+  return success();
+}
+
+LogicalResult CopyAsyncOp::verify() {
+  auto memref = cast<MemRefType>(getMemref().getType());
+  auto ring = cast<RingType>(getRing().getType());
+  ArrayRef<int64_t> box = getBox();
+  if (!memref.getElementType().isBF16() || memref.getRank() > 5 || box.size() != static_cast<size_t>(memref.getRank()) ||
+      getIndices().size() != box.size())
+    return emitOpError("expected a bf16 memref of at most 5 dimensions with a box and an index for each, got ") << memref;
+  int64_t rows = 1;
+  for (int64_t size : box.drop_back())
+    rows *= size;
+  if (rows != ring.getRows() || box.back() != ring.getColumns() || llvm::any_of(box, [](int64_t size) { return size < 1 || size > 256; }))
+    return emitOpError("expected a box of ") << ring.getRows() << " x " << ring.getColumns() << " elements, at most 256 a dimension";
+  return success();
+}
+
+LogicalResult WarpgroupDotOp::verify() {
+  VectorType type = cast<InFlightType>(getResult().getType()).getVector();
+  int64_t rows = cast<RingType>(getA().getType()).getRows(), cols = cast<RingType>(getB().getType()).getRows();
+  if (type.getRank() != 2 || type.getDimSize(0) != rows || type.getDimSize(1) != cols || !type.getElementType().isF32())
+    return emitOpError("expected a result of ") << rows << "x" << cols << " f32, got " << type;
+  if (rows % 8 || rows > 256 || cols % 64)
+    return emitOpError("expected at most 256 rows, a multiple of 8, and a multiple of 64 columns, got ") << type;
+  if (getAcc().getType() != getResult().getType() && getAcc().getType() != type)
+    return emitOpError("expected an accumulator of ") << type << ", in flight or not, got " << getAcc().getType();
+  return success();
+}
+
+LogicalResult WaitOp::verify() {
+  if (getOperands().size() != getResults().size())
+    return emitOpError("expected a result for each operand");
+  for (auto [operand, result] : llvm::zip(getOperands(), getResults())) {
+    Type expected = getPending() == 0 ? Type(cast<InFlightType>(operand.getType()).getVector()) : operand.getType();
+    if (result.getType() != expected)
+      return emitOpError("expected a result of type ") << expected << ", got " << result.getType();
+  }
+  return success();
+}

@@ -3,6 +3,7 @@
 #define LLMC_TILE_OPS
 
 include "dialects/Tile/TileDialect.td"
+include "dialects/Tile/TileAsyncOps.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -83,12 +84,13 @@ def Tile_StoreOp : Tile_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[Me
   let summary = "stores a block (or one element); rows from `limit` on are dropped";
   let description = [{
     As tile.load. With `limit`, row r of the block (outermost dimension of the vector) is written only where
-    indices[of that dimension] + r < limit.
+    indices[of that dimension] + r < limit; with `columns`, only columns that the memref has.
 
     Example: `tile.store %y, %m[%row, %col] limit %rows : vector<4x16xf32>, memref<?x576xf32>`
   }];
-  let arguments = (ins AnyType:$value, AnyMemRef:$memref, Variadic<Index>:$indices, Optional<Index>:$limit);
-  let assemblyFormat = "$value `,` $memref `[` $indices `]` (`limit` $limit^)? attr-dict `:` type($value) `,` type($memref)";
+  let arguments = (ins AnyType:$value, AnyMemRef:$memref, Variadic<Index>:$indices, Optional<Index>:$limit,
+                       UnitAttr:$columns);
+  let assemblyFormat = "$value `,` $memref `[` $indices `]` (`limit` $limit^)? (`columns` $columns^)? attr-dict `:` type($value) `,` type($memref)";
   let hasVerifier = 1;
 }
 

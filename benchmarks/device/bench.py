@@ -1,0 +1,68 @@
+"""Figures of the compiled models: EXE bench on SmolLM2 and on the shape of Llama-3.1-8B."""
+import json
+
+# Parameters of the 8B shape that a decode step reads: all but the embedding, of which it reads a row.
+PARAMETERS_8B = 32 * (4096 * (4096 + 2 * 1024) + 4096 * 4096 + 3 * 4096 * 14336) + 128256 * 4096
+BYTES_PER_WEIGHT = {"bf16": 2.0, "q4_0": 18 / 32}
+
+
+def bench(report, exe, *flags, timeout):
+    return json.loads(report.must([exe, "bench", *flags], timeout=timeout).out)
+
+
+def figures(batch, storage=None):
+    """What is kept of one entry of `batches`."""
+    kept = {"prefill_tok_s": round(batch["prefill_tokens_per_second"], 1), "decode_tok_s": round(batch["decode_tokens_per_second"], 2),
+            "decode_ms": round(batch["decode_ms_per_step"], 4), "decode_runs": [round(x, 1) for x in batch["decode_runs"]],
+            "prefill_runs": [round(x, 1) for x in batch["prefill_runs"]]}
+    if storage and kept["decode_ms"]:
+        kept["weights_tb_s"] = round(PARAMETERS_8B * BYTES_PER_WEIGHT[storage] / kept["decode_ms"] * 1e-9, 3)
+    return kept
+
+
+def large(report, kit, storage):
+    exe, name = kit.path("llama-8b", storage), f"8b.{storage}"
+
+    def decode(batches, prompt, gen, repeat, timeout):
+        answer = bench(report, exe, "--batch", batches, "--prompt", prompt, "--gen", gen, "--repeat", repeat, timeout=timeout)
+        report.figure(f"{name}.load", {"seconds": round(answer["load_seconds"], 2), "memory": answer.get("gpu")})
+        for batch in answer["batches"]:
+            report.figure(f"{name}.decode.{batch['batch']}", {"prompt": prompt, "gen": gen, **figures(batch, storage)})
+
+    def prompt():
+        answer = bench(report, exe, "--batch", 1, "--prompt", 8192, "--gen", 8, "--repeat", 2, timeout=120)
+        rate = answer["batches"][0]["prefill_tokens_per_second"]
+        report.figure(f"{name}.prefill.8192", {"prefill_tok_s": round(rate, 1), "first_token_s": round(8192 / rate, 3),
+                                               "tflop_s": round(2 * PARAMETERS_8B * rate * 1e-12, 1), **figures(answer["batches"][0], storage)})
+
+    def profile():
+        answer = bench(report, exe, "--prompt", 2048, "--gen", 8, "--repeat", 1, "--ops", timeout=120)
+        for key in ("prefill_ms", "decode_ms_per_token"):
+            largest = sorted(((op[key], what) for what, op in answer["ops"].items()), reverse=True)[:14]
+            report.figure(f"{name}.ops.{key}", {what: round(ms, 3) for ms, what in largest})
+
+    report.step(f"8B {storage}: batches 1 and 16", decode, "1,16", 1000, 48, 2, 150)
+    report.step(f"8B {storage}: prompt of 8,192 tokens", prompt)
+    report.step(f"8B {storage}: batch 64", decode, "64", 1000, 32, 1, 150)
+    report.step(f"8B {storage}: time of each op", profile)
+
+
+def small(report, kit):
+    def engine():
+        answer = bench(report, kit.smollm2(), "--prompt", 512, "--gen", 128, "--repeat", 5, timeout=60)
+        report.figure("smollm2.engine", {"prefill_tok_s": round(answer["prefill_tokens_per_second"], 1),
+                                         "decode_tok_s": round(answer["decode_tokens_per_second"], 1), "load_s": round(answer["load_seconds"], 3)})
+
+    def batches():
+        answer = bench(report, kit.smollm2(), "--batch", "1,16,64", "--prompt", 512, "--gen", 64, "--repeat", 3, timeout=90)
+        for batch in answer["batches"]:
+            report.figure(f"smollm2.decode.{batch['batch']}", {"prompt": 512, "gen": 64, **figures(batch)})
+
+    report.step("SmolLM2: one sequence through the engine", engine)
+    report.step("SmolLM2: batches", batches)
+
+
+def group(report, kit):
+    small(report, kit)
+    for storage in ("bf16", "q4_0"):
+        report.step(f"8B {storage}", large, report, kit, storage)

@@ -2,6 +2,7 @@
 #include "runtime/cts/kernel_check/RandomSteps.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace llmc::kernel_check {
 
@@ -47,6 +48,8 @@ uint32_t RandomSteps::chooseTokens() {
   uint32_t at = random_.between(0, 99), which = 0;
   while (at >= shares[which])
     at -= shares[which++];
+  if (made_ < std::size(classes)) // every class at least once
+    which = made_;
   auto [least, most] = classes[which];
   return std::min(random_.between(least, std::max(least, std::min(most, maxTokens_))), maxTokens_);
 }
@@ -204,6 +207,7 @@ RandomStep &RandomSteps::next() {
   chooseRows();
   dropSlots();
   writeTable(members_);
+  ++made_;
   return step_;
 }
 

@@ -69,6 +69,7 @@ private:
 
   uint32_t vocab_, maxSeqs_, maxLogits_, maxContext_, numBlocks_, maxTokens_;
   Random random_;
+  uint32_t made_ = 0; // steps
   std::vector<Sequence *> members_;
   std::vector<Sequence> live_;
   std::vector<uint32_t> references_; // of each block

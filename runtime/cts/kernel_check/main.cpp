@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "llmc/Support/Error.h"
 #include "runtime/cts/kernel_check/Checker.h"
+#include "runtime/tool/PackageDevice.h"
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -26,35 +27,20 @@ struct Flags {
   bool ptx = false;
 };
 
-bool forGPU(const PackageReader &package) {
-  for (const llmc_package_section &section : package.sections())
-    if (std::string_view(section.name).starts_with("module.sm_"))
-      return true;
-  return false;
-}
-
-std::unique_ptr<Device> makeDevice(const Flags &flags, const PackageReader &package, const WeightSource &weights) {
-  DevicePayload payload;
-  for (const llmc_package_section &section : package.sections())
-    if (std::string_view(section.name).starts_with("module."))
-      payload.modules.push_back({section.name + 7, package.section(section.name)});
-  payload.path = package.path();
-  payload.weights = &weights;
-  const bool gpu = forGPU(package);
-  payload.trapChecks = gpu && package.manifest().trapChecks;
+DeviceOptions optionsOf(const Flags &flags) {
   DeviceOptions options;
   options.kvTokens = flags.kvTokens;
   options.isa = flags.isa;
   options.threads = flags.threads;
   options.device = flags.device;
   options.ptx = flags.ptx;
-  return gpu ? makeCudaDevice(payload, options) : makeCpuDevice(payload, options);
+  return options;
 }
 
 bool check(const Flags &flags) {
   const PackageReader package(flags.package);
   const std::unique_ptr<WeightSource> weights = WeightSource::open(package);
-  const std::unique_ptr<Device> device = makeDevice(flags, package, *weights);
+  const std::unique_ptr<Device> device = makeDevice(package, package.manifest(), *weights, optionsOf(flags));
   const DeviceInfo info = device->info();
   const std::string name = info.name + " (" + info.detail + ")";
   std::printf("%s on %s, seed %llu, %u steps\n", flags.package.c_str(), name.c_str(), static_cast<unsigned long long>(flags.seed), flags.steps);

@@ -63,7 +63,7 @@ struct DeviceInfo {
 /// A value of a launch, found in the arena right after the launch.
 struct LaunchView {
   const llmc_launch_v1 &launch;
-  const std::byte *arena;
+  const std::byte *arena; // on a GPU a copy, in which the rows of this launch's values are right
   uint32_t rows;       // of the launch: tokens, logits rows, sequences or query tiles of this step
   uint32_t tokens, logitsRows, sequences; // of this step, for values whose rows are of another kind
   const llmc_variant_v1 &variant;

@@ -69,7 +69,7 @@ std::pair<double, double> once(Device &device, uint64_t prompt, uint64_t generat
 class BatchRun {
 public:
   BatchRun(Device &device, uint32_t sequences, uint64_t prompt, uint64_t generate)
-      : device_(device), batch_(device), sequences_(sequences), prompt_(someIds(prompt, device.module().vocab)), generate_(generate) {
+      : device_(device), batch_(device), sequences_(sequences), prompt_(someIds(prompt, device.module().vocab)) {
     const auto blocks = int32_t((prompt + generate + LLMC_KV_BLOCK) / LLMC_KV_BLOCK);
     for (int32_t s = 0; s < int32_t(sequences); ++s)
       for (int32_t b = 0; b < blocks; ++b)
@@ -77,8 +77,8 @@ public:
     blocks_ = size_t(blocks);
   }
 
-  /// Seconds of the prompts and of the generated tokens after the first.
-  std::pair<double, double> once() {
+  /// Seconds of the prompts and of `generate` generated tokens after the first.
+  std::pair<double, double> once(uint64_t generate) {
     auto start = std::chrono::steady_clock::now();
     // All prompts but their last tokens, as many a step as the module takes; then those, which give the first token of each.
     const uint64_t body = prompt_.size() - 1;
@@ -95,7 +95,7 @@ public:
     decode(body, prompt_.back());
     const double prefill = secondsSince(start);
     start = std::chrono::steady_clock::now();
-    for (uint64_t i = 0; i < generate_; ++i)
+    for (uint64_t i = 0; i < generate; ++i)
       decode(prompt_.size() + i, std::nullopt);
     return {prefill, secondsSince(start)};
   }
@@ -122,16 +122,15 @@ private:
   Batch batch_;
   uint32_t sequences_;
   std::vector<int32_t> prompt_, tables_;
-  uint64_t generate_;
   size_t blocks_ = 0;
 };
 
 Json batchFigures(Device &device, uint64_t sequences, const BenchFlags &flags) {
   BatchRun run(device, uint32_t(sequences), flags.prompt, flags.generate);
-  run.once();
+  run.once(std::min<uint64_t>(flags.generate, 8)); // warm
   std::vector<double> prefill, decode;
   for (uint64_t i = 0; i < flags.repeat; ++i) {
-    const auto [promptSeconds, generateSeconds] = run.once();
+    const auto [promptSeconds, generateSeconds] = run.once(flags.generate);
     prefill.push_back(double(flags.prompt * sequences) / promptSeconds);
     decode.push_back(flags.generate ? double(flags.generate * sequences) / generateSeconds : 0);
   }

@@ -84,20 +84,27 @@ template <typename Body> void CudaDevice::guarded(Body body) const {
 }
 
 void CudaDevice::fail(const DriverError &error) const {
+  // Errors that do not go away are returned by every later call.
+  const bool lost = gpu_->driver().cuStreamSynchronize(gpu_->stream()) != kSuccess;
   std::string text = error.what();
   if (current_)
     text = "step of " + std::to_string(current_->num_tokens) + " tokens, " + std::to_string(current_->num_seqs) +
            " sequences: " + text;
-  if (current_ && !firstInFlight_.empty()) {
-    if (firstInFlight_ == lastInFlight_)
-      text += " in " + firstInFlight_;
+  if (current_ && firstInFlight_ >= 0) {
+    auto name = [&](int64_t i) {
+      const llmc_launch_v1 &launch = module().program.launches[i];
+      return describe(launch, *buffers_->plan(launch).variant);
+    };
+    // A launch that fails by itself leaves the device well; otherwise it has only brought the news of an earlier one.
+    const int64_t first = launching_ && !lost ? lastInFlight_ : firstInFlight_;
+    if (first == lastInFlight_)
+      text += " in " + name(first);
     else
-      text += " between " + firstInFlight_ + " and " + lastInFlight_ + "; --sync-launches finds the kernel";
+      text += " between " + name(first) + " and " + name(lastInFlight_) + "; --sync-launches finds the kernel";
     if (trapChecks_)
       text += "; the package checks bounds (--trap-checks): an id or a block table entry may have been out of range";
   }
-  // Errors that do not go away are returned by every later call.
-  if (gpu_->driver().cuStreamSynchronize(gpu_->stream()) != kSuccess)
+  if (lost)
     lost_ = text;
   throw Error(text);
 }
@@ -110,8 +117,8 @@ void CudaDevice::step(const llmc_step_v1 &s) {
     ~Current() { device.current_ = nullptr; }
   } current{*this};
   current_ = &s;
-  firstInFlight_.clear();
-  lastInFlight_.clear();
+  firstInFlight_ = lastInFlight_ = -1;
+  launching_ = false;
   guarded([&] { execute(s); });
 }
 
@@ -133,40 +140,24 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
   if (s.stop_after_op >= 0)
     count = std::min(count, uint32_t(s.stop_after_op) + 1);
   const bool oneByOne = observer_ || options_.syncLaunches;
-  uint32_t first = UINT32_MAX, last = 0;
-  auto nameInFlight = [&] {
-    auto name = [&](uint32_t i) {
-      return describe(program.launches[i], *buffers_->plan(program.launches[i]).variant);
-    };
-    if (first != UINT32_MAX) {
-      firstInFlight_ = name(first);
-      lastInFlight_ = name(last);
-    }
-  };
-  try {
-    for (uint32_t i = 0; i < count; ++i) {
-      const LaunchPlan plan = buffers_->plan(program.launches[i]);
-      if (plan.units == 0 && !observer_)
-        continue;
-      first = oneByOne ? i : std::min(first, i);
-      last = i;
-      if (observer_)
-        before_->record();
-      launches_->launch(i, *buffers_, plan);
-      if (observer_)
-        after_->record();
-      if (oneByOne)
-        gpu_->synchronize();
-      if (observer_)
-        observe(i, plan, s, after_->since(*before_));
-    }
-  } catch (...) {
-    first = last; // launching itself failed
-    nameInFlight();
-    throw;
+  for (uint32_t i = 0; i < count; ++i) {
+    const LaunchPlan plan = buffers_->plan(program.launches[i]);
+    if (plan.units == 0 && !observer_)
+      continue;
+    firstInFlight_ = oneByOne || firstInFlight_ < 0 ? i : firstInFlight_;
+    lastInFlight_ = i;
+    if (observer_)
+      before_->record();
+    launching_ = true;
+    launches_->launch(i, *buffers_, plan);
+    launching_ = false;
+    if (observer_)
+      after_->record();
+    if (oneByOne)
+      gpu_->synchronize();
+    if (observer_)
+      observe(i, plan, s, after_->since(*before_));
   }
-  if (!oneByOne)
-    nameInFlight();
 }
 
 // Copies the rows of the launch's values to where the observer looks for them.
@@ -175,6 +166,8 @@ void CudaDevice::observe(uint32_t index, const LaunchPlan &plan, const llmc_step
   const Driver &driver = gpu_->driver();
   auto fetch = [&](uint64_t offset, uint64_t bytes) {
     bytes = std::min(bytes, module().program.arena_bytes - offset);
+    if (bytes == 0)
+      return;
     driver.check(driver.cuMemcpyDtoHAsync(arenaImage_.data() + offset, arena_.address() + offset, bytes, gpu_->stream()),
                  "cuMemcpyDtoHAsync");
   };

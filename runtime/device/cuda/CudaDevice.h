@@ -79,8 +79,9 @@ private:
   Mapping arenaImage_;              // what observers see
   mutable Mapping hostWeights_;     // made by weights()
   mutable std::string lost_;        // why the device takes no more steps
-  // For messages: the launches that may be running.
-  std::string firstInFlight_, lastInFlight_;
+  // For messages: the ops that may be running; -1: none.
+  int64_t firstInFlight_ = -1, lastInFlight_ = -1;
+  bool launching_ = false;
   const llmc_step_v1 *current_ = nullptr;
 };
 

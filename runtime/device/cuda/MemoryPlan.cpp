@@ -18,9 +18,8 @@ constexpr uint64_t kOutputStaging = 16u << 20;
 uint64_t rounded(uint64_t bytes) { return (bytes + kPiece - 1) / kPiece * kPiece; }
 uint64_t blocksOf(uint64_t tokens) { return (tokens + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK; }
 
-uint64_t maxBlocks(const llmc_module_v1 &m) {
-  return std::min<uint64_t>(INT32_MAX / LLMC_KV_BLOCK, UINT64_MAX / 8 / m.kv_groups[0].block_bytes);
-}
+// Slots are int32.
+constexpr uint64_t kMaxBlocks = INT32_MAX / LLMC_KV_BLOCK;
 
 uint64_t wantedBlocks(const llmc_module_v1 &m, const DeviceOptions &options) {
   const uint64_t blockBytes = m.kv_groups[0].block_bytes;
@@ -29,10 +28,10 @@ uint64_t wantedBlocks(const llmc_module_v1 &m, const DeviceOptions &options) {
   return blocksOf(options.kvTokens ? options.kvTokens : m.max_context);
 }
 
-[[noreturn]] void refuse(const MemoryPlan &plan, const FreeMemory &memory, uint64_t fitting) {
+[[noreturn]] void refuse(const MemoryPlan &plan, uint64_t blocks, const FreeMemory &memory, uint64_t fitting) {
   std::string text = "the model needs " + std::to_string(plan.onDevice()) + " bytes of device memory (weights " +
                      std::to_string(plan.weights) + ", arena " + std::to_string(plan.arena) + ", KV pool " +
-                     std::to_string(plan.kv) + " for " + std::to_string(uint64_t(plan.numBlocks) * LLMC_KV_BLOCK) +
+                     std::to_string(plan.kv) + " for " + std::to_string(blocks * LLMC_KV_BLOCK) +
                      " tokens, step buffers " + std::to_string(plan.step) + "), but only " + std::to_string(memory.free) +
                      " of " + std::to_string(memory.total) + " are free on " + memory.name + " (" +
                      std::to_string(kReserve) + " are left to the driver)";
@@ -61,18 +60,21 @@ MemoryPlan planMemory(const llmc_module_v1 &m, const DeviceOptions &options, con
   if (wanted == 0)
     throw Error("--kv-memory: expected at least " + std::to_string(blockBytes) + " bytes (one block of " +
                 std::to_string(LLMC_KV_BLOCK) + " tokens), got " + std::to_string(options.kvBytes));
-  if (wanted > maxBlocks(m))
+  if (wanted > UINT64_MAX / 8 / blockBytes)
     throw Error("KV pool: " + std::to_string(wanted) + " blocks are too many");
-  uint64_t fitting = maxBlocks(m);
+  uint64_t fitting = kMaxBlocks;
   if (memory.free != UINT64_MAX) {
     const uint64_t rest = plan.onDevice() + kReserve;
     fitting = std::min(fitting, memory.free > rest ? (memory.free - rest) / kPiece * kPiece / blockBytes : 0);
   }
   const bool exact = options.kvBytes || options.kvTokens;
-  plan.numBlocks = uint32_t(exact ? wanted : std::max<uint64_t>(1, std::min(wanted, fitting)));
-  plan.kv = rounded(uint64_t(plan.numBlocks) * blockBytes);
-  if (options.checkMemory && plan.numBlocks > fitting)
-    refuse(plan, memory, fitting);
+  const uint64_t blocks = exact ? wanted : std::max<uint64_t>(1, std::min(wanted, fitting));
+  plan.kv = rounded(blocks * blockBytes);
+  if (options.checkMemory && memory.free != UINT64_MAX && blocks > fitting)
+    refuse(plan, blocks, memory, fitting);
+  if (blocks > kMaxBlocks)
+    throw Error("KV pool: expected at most " + std::to_string(kMaxBlocks) + " blocks, got " + std::to_string(blocks));
+  plan.numBlocks = uint32_t(blocks);
   return plan;
 }
 

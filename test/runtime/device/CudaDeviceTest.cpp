@@ -303,6 +303,9 @@ TEST_F(Cuda, RefusesWhatDoesNotFitWithTheNumberThatDoes) {
   const unsigned before = gpu.allocations;
   expectError([&] { load(options); }, "NVIDIA Fake (67108864 are left to the driver); what fits is a KV pool of ");
   EXPECT_EQ(gpu.allocations, before) << "before anything is allocated";
+  options.kvBytes = uint64_t(1) << 52;
+  expectError([&] { load(options); }, "what fits is a KV pool of ");
+  options.kvBytes = 0;
   gpu.memory = 150 << 20;
   options.kvTokens = 16;
   expectError([&] { load(options); }, "it would not fit with any KV pool");

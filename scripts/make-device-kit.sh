@@ -75,7 +75,7 @@ echo "SmolLM2 for $target"
 compile smollm2 "$stage/smollm2" "$model" --target="$target" --weights=separate --max-shard-size="$max_bytes"
 
 echo "tiny models"
-python3 scripts/make-tiny-models.py "$out/models" >/dev/null
+python3 scripts/make-tiny-models.py "$out/models" all >/dev/null
 for path in "$out"/models/*; do
   name=$(basename "$path" .gguf)
   compile "tiny/$name" "$stage/tiny/$name" "$path" --target="$target" --stub="$runtime_script"

@@ -24,7 +24,7 @@ COUNT = 24
 
 def build(name, folder):
     """The tokenizer of the model's Hugging Face form and its network with the weights as stored."""
-    model = tiny.MODELS[name]
+    model = (tiny.MODELS | tiny.SHAPES)[name]
     family, form, matrices, embedding = model
     tiny.write_hf(folder, (family, "hf", "F32", "F32"))
     config = AutoConfig.from_pretrained(folder)
@@ -55,6 +55,7 @@ def golden(name):
 
 
 out = sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "..", "test", "data", "tiny-goldens.json")
-result = dict(prompt=PROMPT, models={name: golden(name) for name in tiny.MODELS})
+result = dict(prompt=PROMPT, models={name: golden(name) for name in tiny.MODELS},
+              shapes={name: golden(name) for name in tiny.SHAPES})
 with open(out, "w", encoding="utf-8") as file:
     json.dump(result, file, ensure_ascii=False, separators=(",", ":"))

@@ -2,7 +2,7 @@
 """Tiny models with random weights, one for every family, storage type and oddity that llmc has to get right.
 
 Only the standard library; the same bytes everywhere (a fixed linear congruential generator). Usage:
-  make-tiny-models.py OUT_DIR [NAME...]      default: all of MODELS
+  make-tiny-models.py OUT_DIR [NAME...]      default: all of MODELS; "all": those and all of SHAPES
 Writes OUT_DIR/NAME (a Hugging Face folder) or OUT_DIR/NAME.gguf. scripts/make-tiny-goldens.py imports this file
 and gives the same weights, dequantised, to transformers.
 
@@ -29,6 +29,13 @@ FAMILIES = {
     "llama-bias": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=48, ffn=128, tied=True, seed=5, bias=True, out_bias=True),
     "qwen2": dict(family="qwen2", hidden=192, heads=6, kv=2, head_dim=32, ffn=224, tied=False, seed=6, bias=True, theta=1e6),
     "mistral-window": dict(family="mistral", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=False, seed=7, window=24),
+    # every shape of attention: sizes of a head, heads that share a KV head
+    "d64": dict(family="llama", hidden=96, heads=6, kv=2, head_dim=64, ffn=160, tied=True, seed=8),
+    "d80": dict(family="llama", hidden=80, heads=4, kv=4, head_dim=80, ffn=112, tied=True, seed=9),
+    "d96": dict(family="llama", hidden=96, heads=4, kv=1, head_dim=96, ffn=160, tied=True, seed=10),
+    "d128": dict(family="llama", hidden=96, heads=8, kv=2, head_dim=128, ffn=160, tied=True, seed=11),
+    "d128-window": dict(family="mistral", hidden=80, heads=7, kv=1, head_dim=128, ffn=112, tied=True, seed=12, window=17),
+    "d256": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=256, ffn=160, tied=True, seed=13),
 }
 # name -> (family, format, storage of matrices, of the embedding)
 MODELS = {
@@ -49,6 +56,16 @@ MODELS = {
     "qwen2.q8_0": ("qwen2", "gguf", "Q8_0", "Q8_0"),
     "qwen2.q4_1": ("qwen2", "gguf", "Q4_1", "Q8_0"),
     "mistral-window.hf-f32": ("mistral-window", "hf", "F32", "F32"),
+}
+# The same, for devices with kernels of their own for each size of a head (benchmarks/device.sh).
+SHAPES = {
+    "d64.hf-f32": ("d64", "hf", "F32", "F32"),
+    "d80.hf-f32": ("d80", "hf", "F32", "F32"),
+    "d96.hf-bf16": ("d96", "hf", "BF16", "BF16"),
+    "d128.hf-f32": ("d128", "hf", "F32", "F32"),
+    "d128.q4_0": ("d128", "gguf", "Q4_0", "Q4_0"),
+    "d128-window.hf-f32": ("d128-window", "hf", "F32", "F32"),
+    "d256.hf-f32": ("d256", "hf", "F32", "F32"),
 }
 LAYERS, CONTEXT, EPS = 2, 256, 1e-5
 MERGES = ["h e", "t he", "i n", "e r", "Ġ t", "Ġ the", "o n", "Ġ a", "a n", "e s"]
@@ -385,7 +402,7 @@ def write_gguf(path, name, model):
 
 
 def write(folder, name):
-    model = MODELS[name]
+    model = (MODELS | SHAPES)[name]
     path = os.path.join(folder, name)
     if model[1] == "gguf":
         path += ".gguf"
@@ -397,9 +414,10 @@ def write(folder, name):
 
 def main():
     if len(sys.argv) < 2:
-        sys.exit("usage: make-tiny-models.py OUT_DIR [NAME...]; names: " + " ".join(MODELS))
+        sys.exit("usage: make-tiny-models.py OUT_DIR [NAME...]; names: " + " ".join(MODELS | SHAPES))
     os.makedirs(sys.argv[1], exist_ok=True)
-    for name in sys.argv[2:] or MODELS:
+    names = sys.argv[2:] or list(MODELS)
+    for name in [*MODELS, *SHAPES] if names == ["all"] else names:
         print(write(sys.argv[1], name), flush=True)
 
 

@@ -117,7 +117,7 @@ def group(report, kit):
     goldens = kit.data("tiny-goldens.json")
     report.step("greedy text of SmolLM2", greedy, report, kit)
     report.step("logits of SmolLM2", kl, report, kit)
-    for name, golden in goldens["models"].items():
+    for name, golden in (goldens["models"] | goldens["shapes"]).items():
         report.step(f"tiny model {name}", tiny, report, kit, name, golden, goldens["prompt"])
     report.step("tiny model beside the CPU", against_cpu, report, kit, goldens["models"]["llama-tied.f32"])
     if kit.cuda:

@@ -32,11 +32,18 @@ class Model:
         self.layers = [dict(n1=ones(), n2=ones(), qkv=made(q + 2 * kv, shape["hidden"]), out=made(shape["hidden"], q),
                             gate_up=made(2 * shape["ffn"], shape["hidden"]), down=made(shape["hidden"], shape["ffn"]))
                        for _ in range(shape["layers"])]
+        # Else reduce-overhead copies weights into its graph's buffers, and makes no graph of a step that writes to the cache.
+        for tensor in (self.embedding, self.head, self.norm, *(t for layer in self.layers for t in layer.values())):
+            torch._dynamo.mark_static_address(tensor, guard=False)
         self.frequencies = 1.0 / (500000 ** (torch.arange(0, shape["dim"], 2, device=DEVICE).float() / shape["dim"]))
 
     def cache(self, batch, length):
         size = (batch, self.shape["kv"], length, self.shape["dim"])
-        return [(torch.zeros(size, device=DEVICE, dtype=TYPE), torch.zeros(size, device=DEVICE, dtype=TYPE)) for _ in self.layers]
+        cache = [(torch.zeros(size, device=DEVICE, dtype=TYPE), torch.zeros(size, device=DEVICE, dtype=TYPE)) for _ in self.layers]
+        for pair in cache:
+            for tensor in pair:
+                torch._dynamo.mark_static_address(tensor, guard=False)
+        return cache
 
     def angles(self, positions):
         angles = positions[:, None].float() * self.frequencies
@@ -70,8 +77,9 @@ def decode_layer(shape, x, layer, keys, values, position, mask, cos, sin):
     q, k, v = split(shape, x, layer, batch, 1, cos, sin)
     keys.index_copy_(2, position, k)
     values.index_copy_(2, position, v)
-    a = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask, enable_gqa=True)
-    x = x + F.linear(a.transpose(1, 2).reshape(batch, -1), layer["out"])
+    # The heads of a group stand where a sequence of queries would: they see the same keys, and every kernel takes this form.
+    a = F.scaled_dot_product_attention(q.reshape(batch, shape["kv"], -1, shape["dim"]), keys, values, attn_mask=mask)
+    x = x + F.linear(a.reshape(batch, -1), layer["out"])
     return feed_forward(x, layer)
 
 

@@ -2,7 +2,7 @@
 """End-to-end tests: llmc compiles real and tiny models, the executables are held against stored goldens.
 
   run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
-Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, verify, hf, tiny, cts, bad, faults.
+Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, verify, hf, tiny, cts, bad, faults, cuda.
 Needs numpy.
 """
 import argparse
@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 import bad_input
 import common
 import context
+import cuda
 import cts
 import hf
 import levels
@@ -46,6 +47,8 @@ GROUPS = {
     "hf": [("Hugging Face folder of SmolLM2", hf.folder)],
     "tiny": [("inspect and plan", tiny.inspecting), ("tiny models", tiny.all_models)],
     "cts": [("conformance suite", cts.cpu)],
+    "cuda": [("tiny models for a GPU", cuda.tiny_models), ("SmolLM2 for a GPU", cuda.smollm2), ("weights beside a GPU executable", cuda.separate),
+             ("random weights for a GPU", cuda.random_weights), ("flags for a GPU", cuda.flags), ("device.sh", cuda.device_script)],
     "bad": [("bad models", run_bad_input), ("usage", bad_input.usage), ("bad packages", bad_input.packages)],
 }
 

@@ -1,5 +1,7 @@
 """Figures of the compiled models: EXE bench on SmolLM2 and on the shape of Llama-3.1-8B."""
 import json
+import os
+import shutil
 
 # Parameters of the 8B shape that a decode step reads: all but the embedding, of which it reads a row.
 PARAMETERS_8B = 32 * (4096 * (4096 + 2 * 1024) + 4096 * 4096 + 3 * 4096 * 14336) + 128256 * 4096
@@ -41,10 +43,25 @@ def large(report, kit, storage):
             largest = sorted(((op[key], what) for what, op in answer["ops"].items()), reverse=True)[:14]
             report.figure(f"{name}.ops.{key}", {what: round(ms, 3) for ms, what in largest})
 
+    def files():
+        """Loading as real models do it: weights from files, here still in the page cache."""
+        folder = os.path.join(kit.work, "materialized")
+        os.makedirs(folder)
+        try:
+            made = report.must([exe, "weights", "--materialize", folder, "--max-shard-size", "1GiB"], timeout=120)
+            size = sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
+            answer = bench(report, exe, "--batch", 1, "--prompt", 16, "--gen", 1, "--repeat", 1, "--weights-dir", folder, timeout=60)
+            report.figure(f"{name}.load_from_files", {"seconds": round(answer["load_seconds"], 2), "gb": round(size / 1e9, 2),
+                                                      "gb_s": round(size / 1e9 / answer["load_seconds"], 2), "made_s": round(made.seconds, 1)})
+        finally:
+            shutil.rmtree(folder)
+
     report.step(f"8B {storage}: batches 1 and 16", decode, "1,16", 1000, 48, 2, 150)
     report.step(f"8B {storage}: prompt of 8,192 tokens", prompt)
     report.step(f"8B {storage}: batch 64", decode, "64", 1000, 32, 1, 150)
     report.step(f"8B {storage}: time of each op", profile)
+    if storage == "q4_0":
+        report.step(f"8B {storage}: load from files", files)
 
 
 def small(report, kit):

@@ -24,6 +24,8 @@ def smoke(report, kit):
         result = report.run([exe, "info"])
         report.check(f"{name}: info", result.code == 0 and b"memory while serving" in result.out, "" if result.code == 0 else result.why())
 
+    refused = kit.about["ptx_only"] | kit.about["left_out"]
+    report.check("every package passed the gate of the kernels (ptxas: no spills)", not refused, ", ".join(refused))
     report.step("SmolLM2 answers", answer)
     report.step("info of SmolLM2", lambda: info("SmolLM2", kit.smollm2()))
     report.step("info of a tiny model", lambda: info("llama-tied.q4_0", kit.path("tiny", "llama-tied.q4_0")))

@@ -47,8 +47,12 @@ bool check(const Flags &flags) {
   Report report;
   Checker checker(*device, report);
   RandomSteps steps(device->module(), device->numBlocks(), flags.maxTokens, flags.seed);
-  for (uint32_t i = 0; i < flags.steps; ++i)
-    checker.run(steps.next());
+  try {
+    for (uint32_t i = 0; i < flags.steps; ++i)
+      checker.run(steps.next());
+  } catch (const Error &error) { // a device lost in mid-run: what was found before still counts
+    report.fail(error.what());
+  }
   report.print(stdout);
   if (!flags.json.empty()) {
     std::ofstream file(flags.json, std::ios::trunc);

@@ -307,8 +307,12 @@ LogicalResult WarpgroupDotOp::verify() {
     return emitOpError("expected a result of ") << rows << "x" << cols << " f32, got " << type;
   if (rows % 8 || rows > 256 || cols % 64)
     return emitOpError("expected at most 256 rows, a multiple of 8, and a multiple of 64 columns, got ") << type;
-  if (getAcc().getType() != getResult().getType() && getAcc().getType() != type)
-    return emitOpError("expected an accumulator of ") << type << ", in flight or not, got " << getAcc().getType();
+  return success();
+}
+
+LogicalResult StartOp::verify() {
+  if (cast<InFlightType>(getResult().getType()).getVector() != getVector().getType())
+    return emitOpError("expected a result of ") << getVector().getType() << " in flight, got " << getResult().getType();
   return success();
 }
 

@@ -9,6 +9,7 @@
 
 include "dialects/Tile/TileDialect.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 
 class Tile_AsyncOp<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
 
@@ -141,19 +142,30 @@ def Tile_ReleaseOp : Tile_AsyncOp<"release", [MemoryEffects<[MemRead, MemWrite]>
 // Products
 //===----------------------------------------------------------------------===//
 
-def Tile_WarpgroupDotOp : Tile_AsyncOp<"warpgroup_dot", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Tile_WarpgroupDotOp : Tile_AsyncOp<"warpgroup_dot", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["acc", "result"]>]> {
   let summary = "starts acc[m, n] + sum_k a[m, k] b[n, k] on slots of two rings";
   let description = [{
     b's rows (a weight's outputs) are the instruction's rows, 64 a warpgroup; a's rows (tokens) its columns. Starts a group of
     products; `tile.wait` counts groups.
 
-    Example: `%x = tile.warpgroup_dot %tokens[%i], %weights[%i], %acc : !tile.ring<256 x 64, 4>, !tile.ring<128 x 64, 4>, vector<256x128xf32> -> !tile.in_flight<vector<256x128xf32>>`
+    Example: `%x = tile.warpgroup_dot %tokens[%i], %weights[%i], %acc : !tile.ring<256 x 64, 4>, !tile.ring<128 x 64, 4>, !tile.in_flight<vector<256x128xf32>>`
   }];
-  let arguments = (ins Tile_Ring:$a, Index:$roundA, Tile_Ring:$b, Index:$roundB, AnyType:$acc);
+  let arguments = (ins Tile_Ring:$a, Index:$roundA, Tile_Ring:$b, Index:$roundB, Tile_InFlight:$acc);
   let results = (outs Tile_InFlight:$result);
   let assemblyFormat = [{
-    $a `[` $roundA `]` `,` $b `[` $roundB `]` `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc) `->` type($result)
+    $a `[` $roundA `]` `,` $b `[` $roundB `]` `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($result)
   }];
+  let hasVerifier = 1;
+}
+
+def Tile_StartOp : Tile_AsyncOp<"start", [Pure]> {
+  let summary = "hands a vector to the tensor cores: the start of a chain of products";
+  let description = [{
+    Example: `%x = tile.start %zero : vector<256x128xf32> -> !tile.in_flight<vector<256x128xf32>>`
+  }];
+  let arguments = (ins AnyVectorOfNonZeroRank:$vector);
+  let results = (outs Tile_InFlight:$result);
+  let assemblyFormat = "$vector attr-dict `:` type($vector) `->` type($result)";
   let hasVerifier = 1;
 }
 

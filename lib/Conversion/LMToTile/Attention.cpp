@@ -205,7 +205,7 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
       return op->emitError("expected head_dim to be a multiple of 16, got ") << headDim;
     int64_t heads = columnsOf(op.getQuery()) / headDim;
     bool gpu = isForGPU(op);
-    AttentionShape s{heads, heads / kv.heads, headDim, gpu ? kGPUPages : 1, gpu, op.getScale().convertToDouble(),
+    AttentionShape s{heads, heads / kv.heads, headDim, gpu ? gpuPages(headDim) : 1, gpu, op.getScale().convertToDouble(),
                      static_cast<int64_t>(op.getWindow()), op.getFormat(), kv};
     s.checks = wantsTrapChecks(op);
     s.vParts = gpu && kv.vDim > 128 ? kv.vDim / 128 : 1; // a warp's 16 rows of 256 columns would not fit its registers

@@ -28,11 +28,17 @@ struct Product {
   int64_t k, n;         // padded k; result columns (padded)
   unsigned weightBuffer;
   int64_t panels = 1, stepK = 32; // of a unit; k of a step
+  bool ragged = false;            // the last unit has panels past the weight's end
 
   int64_t columns() const { return 16 * panels; }
-  void take(const LinearSchedule &schedule, int64_t panelsOfAll) {
-    panels = std::gcd(schedule.panels, panelsOfAll);
+  bool wide() const { return arith == lm::Arith::BF16 && format == tile::Format::BF16NK && k % 64 == 0; }
+  /// Column blocks of a launch.
+  int64_t take(const LinearSchedule &schedule, int64_t panelsOfAll) {
+    // Copies of boxes give zeros past the end; other kernels read only what is there.
+    panels = schedule.pipelined ? schedule.panels : std::gcd(schedule.panels, panelsOfAll);
+    ragged = panelsOfAll % panels;
     stepK = std::max(schedule.stepK, tile::recordK(format));
+    return (panelsOfAll + panels - 1) / panels;
   }
 };
 
@@ -45,41 +51,60 @@ struct PanelPlace {
   SmallVector<Value> indices;
 };
 
-/// acc + the product over `width` k from step * p.stepK on.
-static Value multiplyStep(KernelBuilder &k, const Product &p, const PanelPlace &place, Value row, int64_t tokens, int64_t prefetch,
-                          Value step, int64_t width, Value acc) {
-  Value column = k.mulIndex(step, p.stepK);
+/// The panels' right operand of `width` k from `column` on.
+static Value panelsAt(KernelBuilder &k, const Product &p, const PanelPlace &place, int64_t width, Value column, int64_t prefetch) {
   SmallVector<Value> indices = place.indices;
   if (p.format == tile::Format::BF16NK)
     indices.append({k.index(0), column});
   else
     indices.append({k.divIndex(column, tile::recordK(p.format)), k.index(0)});
-  Value b = k.loadPacked(k.packed(width, p.columns(), p.format), place.memref, indices, prefetch);
+  return k.loadPacked(k.packed(width, p.columns(), p.format), place.memref, indices, prefetch);
+}
+
+/// accs[i] + the product with panels i over `width` k from step * p.stepK on; the left operand is loaded once.
+static KernelBuilder::Values multiplyStep(KernelBuilder &k, const Product &p, ArrayRef<PanelPlace> places, Value row, int64_t tokens,
+                                          int64_t prefetch, Value step, int64_t width, ValueRange accs) {
+  Value column = k.mulIndex(step, p.stepK);
+  SmallVector<Value> panels;
+  for (const PanelPlace &place : places)
+    panels.push_back(panelsAt(k, p, place, width, column, prefetch));
+  KernelBuilder::Values results;
   if (isCoded(lm::inputFormat(p.arith))) {
     Type code = k.b.getIntegerType(p.arith == lm::Arith::Q8_G32 ? 8 : 16);
     Value codes = k.load(k.vecOf({tokens, width}, code), k.buffer(0), {row, column});
     Value scales = k.load(k.vec({tokens, width / 32, 2}), k.buffer(1), {row, k.divIndex(column, 32), k.index(0)});
-    return tile::ScaledDotOp::create(k.b, k.loc, acc.getType(), codes, scales, b, acc);
+    for (auto [b, acc] : llvm::zip_equal(panels, accs))
+      results.push_back(tile::ScaledDotOp::create(k.b, k.loc, acc.getType(), codes, scales, b, acc));
+    return results;
   }
   bool rounded = lm::inputFormat(p.arith) == lm::Format::BF16;
   Value a = k.load(k.vecOf({tokens, width}, rounded ? Type(k.b.getBF16Type()) : k.f32()), k.buffer(0), {row, column});
   tile::DotArith arith = p.arith == lm::Arith::BF16        ? tile::DotArith::BF16
                          : p.arith == lm::Arith::BF16_EO32 ? tile::DotArith::BF16_EO32
                                                            : tile::DotArith::F32;
-  return tile::DotOp::create(k.b, k.loc, acc.getType(), a, b, acc, arith);
+  for (auto [b, acc] : llvm::zip_equal(panels, accs))
+    results.push_back(tile::DotOp::create(k.b, k.loc, acc.getType(), a, b, acc, arith));
+  return results;
 }
 
-/// acc[tokens, p.columns()] = the panels' sums for `tokens` tokens from `row` on.
-static Value accumulate(KernelBuilder &k, const Product &p, const PanelPlace &place, Value row, int64_t tokens, int64_t prefetch) {
+/// acc[tokens, p.columns()] of each place = the panels' sums for `tokens` tokens from `row` on.
+static KernelBuilder::Values accumulate(KernelBuilder &k, const Product &p, ArrayRef<PanelPlace> places, Value row, int64_t tokens,
+                                        int64_t prefetch) {
   // A step is a record of one or two groups of 32, or as many k of a dense format; more on a GPU.
   int64_t steps = p.k / p.stepK;
-  Value acc = k.splat({tokens, p.columns()}, 0.0);
-  acc = k.loop(k.index(0), k.index(steps), 1, {acc}, [&](Value step, ValueRange state) -> KernelBuilder::Values {
-    return {multiplyStep(k, p, place, row, tokens, prefetch, step, p.stepK, state[0])};
-  })[0];
+  KernelBuilder::Values accs(places.size(), k.splat({tokens, p.columns()}, 0.0));
+  accs = k.loop(k.index(0), k.index(steps), 1, accs, [&](Value step, ValueRange state) {
+    return multiplyStep(k, p, places, row, tokens, prefetch, step, p.stepK, state);
+  });
   if (int64_t rest = p.k % p.stepK) // groups of the last record or step
-    acc = multiplyStep(k, p, place, row, tokens, prefetch, k.index(steps), rest, acc);
-  return acc;
+    accs = multiplyStep(k, p, places, row, tokens, prefetch, k.index(steps), rest, accs);
+  return accs;
+}
+
+/// Writes y to the columns from `column` on of the rows from `row` on.
+static void writeColumns(KernelBuilder &k, const Product &p, Value y, Value out, Value row, Value column) {
+  auto store = tile::StoreOp::create(k.b, k.loc, y, out, ValueRange{row, column}, k.rows());
+  store.setColumns(p.ragged);
 }
 
 /// The kernel's loops over tokens: register tiles of schedule.tokens, then of schedule.tailTokens.
@@ -142,14 +167,14 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
 
     int64_t panels = p.n / 16;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, /*gated=*/false)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), /*gated=*/false)) {
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
-      p.take(schedule, panels);
-      dispatch.variant(schedule.maxRows, schedule.rowBlock, panels / p.panels, name, buffers, [&](KernelBuilder &k) {
-        forEachTile(k, schedule, panels / p.panels, [&](Value unit, Value row, int64_t tokens) {
+      int64_t blocks = p.take(schedule, panels);
+      dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
+        forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           Value panel = p.panels == 1 ? unit : k.mulIndex(unit, p.panels);
-          Value y = accumulate(k, p, {k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule.prefetch);
+          Value y = accumulate(k, p, PanelPlace{k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule.prefetch)[0];
           Value column = k.mulIndex(unit, p.columns());
           if (bias) {
             Value b = k.load(k.vec({p.columns()}), k.buffer(biasBuffer), {k.index(0), column});
@@ -157,7 +182,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
           }
           if (residual)
             y = k.add(y, k.load(k.vec({tokens, p.columns()}), k.buffer(residualBuffer), {row, column}));
-          k.store(y, k.buffer(out), {row, column}, k.rows());
+          writeColumns(k, p, y, k.buffer(out), row, column);
         });
       });
     }
@@ -185,21 +210,26 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     // n is a multiple of 16 (lm-fuse-gate-up); an odd panel leaves 16 columns of padding to be zeroed.
     int64_t pairs = n / 16;
     bool ragged = n % 32;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, /*gated=*/true)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), /*gated=*/true)) {
       std::string name = "gated_" + productName(p, kLogical, n) + "_" + schedule.name.str();
-      p.take(schedule, pairs);
-      dispatch.variant(schedule.maxRows, schedule.rowBlock, pairs / p.panels, name, buffers, [&](KernelBuilder &k) {
-        Value weights = k.buffer(p.weightBuffer), split = p.panels == 1 ? Value() : splitPairs(k, weights);
-        forEachTile(k, schedule, pairs / p.panels, [&](Value unit, Value row, int64_t tokens) {
+      int64_t blocks = p.take(schedule, pairs);
+      dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
+        bool gpu = p.arith == lm::Arith::BF16;
+        Value weights = k.buffer(p.weightBuffer), split = gpu ? splitPairs(k, weights) : Value();
+        forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           auto place = [&](int64_t which) -> PanelPlace {
             if (split)
               return {split, {k.mulIndex(unit, p.panels), k.index(which)}};
             return {weights, {k.addIndex(k.mulIndex(unit, 2), which)}};
           };
-          Value gate = accumulate(k, p, place(0), row, tokens, schedule.prefetch);
-          Value up = accumulate(k, p, place(1), row, tokens, schedule.prefetch);
+          KernelBuilder::Values sums; // one after the other where both would not fit the registers
+          if (gpu)
+            sums = accumulate(k, p, {place(0), place(1)}, row, tokens, schedule.prefetch);
+          else
+            for (int64_t which : {0, 1})
+              sums.push_back(accumulate(k, p, place(which), row, tokens, schedule.prefetch)[0]);
           Value column = k.mulIndex(unit, p.columns());
-          k.store(silu(k, gate, up), k.buffer(out), {row, column}, k.rows());
+          writeColumns(k, p, silu(k, sums[0], sums[1]), k.buffer(out), row, column);
           if (ragged) // every unit writes the same zeros: no condition, no race in values
             k.store(k.splat({tokens, 16}, 0.0), k.buffer(out), {row, k.index(n)}, k.rows());
         });

@@ -33,9 +33,29 @@ static constexpr LinearSchedule kTensorCoreGated[] = {
     {"m64", UINT32_MAX, 64, 64, 64, 0, 4, 32},
 };
 
-llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool gated) {
+// Many tokens on dense weights: two warpgroups of 64 output columns each, fed by copies through shared memory. The
+// largest tile is 128 sums a thread.
+static constexpr LinearSchedule kWarpgroups[] = {
+    {"m8", 8, 8, 8, 8, 0, 4, 128},
+    {"m32", 32, 32, 32, 32, 0, 4, 64},
+    {"w64", 64, 64, 64, 64, 0, 8, 64, true},
+    {"w128", 1024, 128, 128, 128, 0, 8, 64, true},
+    {"w256", UINT32_MAX, 256, 256, 256, 0, 8, 64, true},
+};
+
+static constexpr LinearSchedule kWarpgroupsGated[] = {
+    {"m8", 8, 8, 8, 8, 0, 4, 128},
+    {"m32", 32, 32, 32, 32, 0, 4, 32},
+    {"w64", 64, 64, 64, 64, 0, 8, 64, true},
+    {"w128", UINT32_MAX, 128, 128, 128, 0, 8, 64, true},
+};
+
+llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, bool gated) {
+  using Table = llvm::ArrayRef<LinearSchedule>;
+  if (arith == lm::Arith::BF16 && wide)
+    return gated ? Table(kWarpgroupsGated) : kWarpgroups;
   if (arith == lm::Arith::BF16)
-    return gated ? llvm::ArrayRef<LinearSchedule>(kTensorCoreGated) : kTensorCore;
+    return gated ? Table(kTensorCoreGated) : kTensorCore;
   if (arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32)
     return kQuantized;
   return kWide;

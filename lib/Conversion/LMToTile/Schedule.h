@@ -16,18 +16,20 @@ struct LinearSchedule {
   int64_t prefetch;   ///< bytes ahead in the weight's panel; 0: none
   int64_t panels = 1; ///< of 16 output columns in a unit, where the product has a multiple of them
   int64_t stepK = 32; ///< k of one step, at least a record
+  bool pipelined = false; ///< tile-pipeline-cuda takes it: the last unit may have panels past the end
 };
 
-/// The classes of an arithmetic, ascending. Measured: docs/performance.md.
-llvm::ArrayRef<LinearSchedule> linearSchedules(lm::Arith arith, bool gated);
+/// The classes of an arithmetic, ascending; `wide`: dense bf16 weights whose k is a multiple of 64, on a GPU. Measured:
+/// docs/performance.md.
+llvm::ArrayRef<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, bool gated);
 
 /// Query tokens of an attention tile: decode and prefill.
 inline constexpr uint32_t kDecodeQueryTokens = 1;
 inline constexpr uint32_t kPrefillQueryTokens = 4;
 
-/// On a GPU a step of attention reads so many blocks of the cache, and steps of up to so many tokens take one query token a
-/// tile: most of them decode.
-inline constexpr int64_t kGPUPages = 4;
+/// On a GPU a step of attention reads so many blocks of the cache (a warp's queries, scores and sums share its registers),
+/// and steps of up to so many tokens take one query token a tile: most of them decode.
+constexpr int64_t gpuPages(int64_t headDim) { return headDim > 96 ? 2 : 4; }
 inline constexpr uint32_t kGPUDecodeTokens = 64;
 
 } // namespace llmc

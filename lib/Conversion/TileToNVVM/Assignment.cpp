@@ -17,7 +17,8 @@ FailureOr<Shape> llmc::cuda::shapeOf(tile::KernelOp kernel) {
   auto threads = schedule ? schedule.getAs<IntegerAttr>("threads") : IntegerAttr();
   if (!threads || threads.getInt() < 32 || threads.getInt() > 1024 || threads.getInt() % 32)
     return kernel.emitOpError("expected a schedule with threads, a multiple of 32 up to 1024 (tile-schedule-cuda)");
-  return Shape{threads.getInt(), !!schedule.getAs<UnitAttr>("transposed")};
+  auto producers = schedule.getAs<IntegerAttr>("producers");
+  return Shape{threads.getInt(), !!schedule.getAs<UnitAttr>("transposed"), producers ? producers.getInt() : 0};
 }
 
 bool llmc::cuda::isUniform(Value value) {
@@ -81,6 +82,12 @@ void Assignment::mark(Operation *op) {
         auto packed = cast<tile::PackedType>(dot.getB().getType());
         if (packed.getFormat() == tile::Format::BF16KN)
           classOf(dot.getResult()).block = packed.getN() % 64 == 0 ? 8 : packed.getN() % 32 == 0 ? 4 : 2;
+      })
+      .Case([&](tile::WaitOp wait) {
+        products = true;
+        for (Value result : wait.getResults())
+          if (isa<VectorType>(result.getType()))
+            classOf(result).product = true;
       })
       .Case([&](tile::ReduceOp reduce) {
         if (isa<VectorType>(reduce.getResult().getType()))

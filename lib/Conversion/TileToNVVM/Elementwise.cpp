@@ -23,20 +23,40 @@ Value Emitter::uniform(Value value) {
   return arith::ConstantOp::create(b, loc, cast<TypedAttr>(constant.getSplatValue<Attribute>()));
 }
 
-/// g such that element i is i / g; 0: none.
-static int64_t countingBy(DenseElementsAttr constant) {
+namespace {
+
+/// A constant whose elements follow from their number: integers first + i / every, or a mask of the first elements.
+struct Progression {
+  int64_t first = 0, every = 0; ///< every 0: none
+  int64_t prefix = -1;          ///< masks: how many are true
+};
+
+Progression patternOf(DenseElementsAttr constant) {
+  Progression pattern;
+  if (constant.getElementType().isInteger(1)) {
+    SmallVector<bool> values(constant.getValues<bool>());
+    int64_t count = llvm::count(values, true);
+    if (llvm::all_of(ArrayRef(values).take_front(count), [](bool value) { return value; }))
+      pattern.prefix = count;
+    return pattern;
+  }
   if (!constant.getElementType().isInteger(32))
-    return 0;
+    return pattern;
   SmallVector<int32_t> values(constant.getValues<int32_t>());
-  for (int64_t g = 1; g <= static_cast<int64_t>(values.size()); ++g) {
+  pattern.first = values.front();
+  for (int64_t every = 1; every <= static_cast<int64_t>(values.size()); ++every) {
     bool fits = true;
     for (auto [i, value] : llvm::enumerate(values))
-      fits &= value == static_cast<int64_t>(i) / g;
-    if (fits)
-      return g;
+      fits &= value == pattern.first + static_cast<int64_t>(i) / every;
+    if (!fits)
+      continue;
+    pattern.every = every;
+    break;
   }
-  return 0;
+  return pattern;
 }
+
+} // namespace
 
 Values Emitter::regsIn(Value value, const Layout &layout) {
   if (isUniform(value))
@@ -44,15 +64,18 @@ Values Emitter::regsIn(Value value, const Layout &layout) {
   DenseElementsAttr constant;
   if (!matchPattern(value, m_Constant(&constant)))
     return regs(value);
-  // Other constants count (positions of rows, columns of a block): they are computed from the coordinate.
-  int64_t divisor = countingBy(constant);
-  assert(divisor && "tile-schedule-cuda lets only counting constants pass");
+  // Other constants count (positions of rows, columns of a block) or mask: they are computed from the coordinate.
+  Progression pattern = patternOf(constant);
   Values result;
   for (auto [row, col] : layout.regs) {
     Value at = layout.kind == Layout::Rows ? coordinate(layout.row, row) : coordinate(layout.col, col);
-    if (divisor > 1)
-      at = arith::DivUIOp::create(b, loc, at, index(divisor));
-    result.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), at));
+    if (pattern.prefix >= 0) {
+      result.push_back(less(at, index(pattern.prefix)));
+      continue;
+    }
+    if (pattern.every > 1)
+      at = arith::DivUIOp::create(b, loc, at, index(pattern.every));
+    result.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), add(at, pattern.first)));
   }
   return result;
 }
@@ -74,8 +97,9 @@ LogicalResult Emitter::emitElementwise(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (!isa<VectorType>(constant.getType()))
       mapping.map(constant.getResult(), b.clone(*op)->getResult(0));
-    else if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); !dense.isSplat() && !countingBy(dense))
-      return op->emitOpError("expected a constant vector that is uniform or counts, got ") << constant.getValue();
+    else if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+             !dense || (!dense.isSplat() && (dense.getType().getRank() != 1 || (!patternOf(dense).every && patternOf(dense).prefix < 0))))
+      return op->emitOpError("expected a constant vector that is uniform, counts or masks its end, got ") << constant.getValue();
     return success();
   }
   if (op->getNumResults() != 1 || op->getNumRegions() ||

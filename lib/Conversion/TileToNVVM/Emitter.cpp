@@ -18,9 +18,9 @@ using namespace llmc::cuda;
 // Control flow
 //===----------------------------------------------------------------------===//
 
-LogicalResult Emitter::run(LLVM::LLVMFuncOp function) {
-  entry = &function.getBody().front();
-  b.setInsertionPointToStart(entry);
+LogicalResult Emitter::run(LLVM::LLVMFuncOp target) {
+  function = target;
+  b.setInsertionPointToStart(&function.getBody().front());
   auto special = [&](Value x) -> Value { return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), x); };
   Type type = b.getI32Type();
   Value tid = NVVM::ThreadIdXOp::create(b, loc, type);
@@ -66,6 +66,16 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::UnpackRowOp x) { return emitUnpackRow(x); })
       .Case([&](tile::ReduceOp x) { return emitReduce(x); })
       .Case([&](tile::DotOp x) { return emitDot(x); })
+      .Case([&](tile::RolesOp x) { return emitRoles(x); })
+      .Case([&](tile::AllocRingOp x) { return emitAllocRing(x); })
+      .Case([&](tile::AllocPipelineOp x) { return emitAllocPipeline(x); })
+      .Case([&](tile::AcquireOp x) { return emitAcquire(x); })
+      .Case([&](tile::AwaitOp x) { return emitAwait(x); })
+      .Case([&](tile::ReleaseOp x) { return emitRelease(x); })
+      .Case([&](tile::CopyAsyncOp x) { return emitCopyAsync(x); })
+      .Case([&](tile::StartOp x) { return emitStart(x); })
+      .Case([&](tile::WarpgroupDotOp x) { return emitWarpgroupDot(x); })
+      .Case([&](tile::WaitOp x) { return emitWait(x); })
       .Case([&](tile::PairOrderOp x) { return emitPairOrder(x); })
       .Case([&](tile::ExpandOp x) { return emitBroadcast(x, x.getSource()); })
       .Case([&](vector::BroadcastOp x) { return emitBroadcast(x, x.getSource()); })

@@ -68,6 +68,23 @@ private:
   mlir::Value combine(tile::Reduction kind, mlir::Value x, mlir::Value y);
   mlir::Value shuffleXor(mlir::Value x, int64_t mask);
 
+  // Async.cpp
+  mlir::LogicalResult emitRoles(tile::RolesOp op);
+  mlir::LogicalResult emitAllocRing(tile::AllocRingOp op);
+  mlir::LogicalResult emitAllocPipeline(tile::AllocPipelineOp op);
+  mlir::LogicalResult emitAcquire(tile::AcquireOp op);
+  mlir::LogicalResult emitAwait(tile::AwaitOp op);
+  mlir::LogicalResult emitRelease(tile::ReleaseOp op);
+  mlir::LogicalResult emitCopyAsync(tile::CopyAsyncOp op);
+  mlir::LogicalResult emitStart(tile::StartOp op);
+  mlir::LogicalResult emitWarpgroupDot(tile::WarpgroupDotOp op);
+  mlir::LogicalResult emitWait(tile::WaitOp op);
+  /// Slot and parity of a round.
+  std::pair<mlir::Value, mlir::Value> slotOf(mlir::Value round, int64_t stages);
+  mlir::Value barrier(mlir::Value pipeline, mlir::Value slot, bool empty);
+  mlir::Value dynamicShared(int64_t offset);
+  mlir::Value descriptor(mlir::Value ring, mlir::Value slot, mlir::Value rowOffset);
+
   // Dot.cpp
   mlir::LogicalResult emitDot(tile::DotOp op);
   mlir::LogicalResult dotRows(tile::DotOp op);       ///< rows of the left operand are rows of the instruction
@@ -87,6 +104,10 @@ private:
   Values pairsOfRows(const PackedRef &packed, int64_t columnBlock, int64_t block, mlir::Value row, int64_t page);
 
 public:
+  /// Dynamic shared memory, and the tensor maps in the form of the module attribute `llmc.tensor_maps`.
+  int64_t dynamicBytes() const { return dynamicOffset; }
+  llvm::ArrayRef<mlir::Attribute> tensorMaps() const { return maps; }
+
   // Values.
   const Values &regs(mlir::Value value) const { return vectors.find(value)->second; }
   /// The registers of a vector in a layout; constants are made here.
@@ -133,8 +154,11 @@ private:
   llvm::DenseMap<mlir::Value, PackedRef> packed;
   mlir::Value thread, warp, group, quad;        // index: of the CTA; of the lane: lane / 4, lane % 4
   llvm::SmallVector<std::pair<Axis, mlir::Value>> bases;
-  mlir::Block *entry = nullptr;
+  mlir::LLVM::LLVMFuncOp function;
   int64_t sharedCount = 0;
+  llvm::DenseMap<mlir::Value, int64_t> dynamicPlaces; // rings and pipelines, offsets in dynamic shared memory
+  int64_t dynamicOffset = 0;
+  llvm::SmallVector<mlir::Attribute> maps;
 };
 
 /// What every value of an index is a multiple of.

@@ -52,9 +52,11 @@ struct Layout {
 
 /// A CTA.
 struct Shape {
-  int64_t threads = 128;
+  int64_t threads = 128; ///< that hold values
   bool transposed = false;
+  int64_t producers = 0; ///< threads behind them that only copy (tile.roles)
   int64_t warps() const { return threads / 32; }
+  int64_t all() const { return threads + producers; }
 };
 
 Layout spread(const Shape &cta, int64_t cols);

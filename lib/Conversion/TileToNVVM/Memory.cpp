@@ -229,7 +229,10 @@ LogicalResult Emitter::emitStore(tile::StoreOp op) {
         Value pointer = at(place.offset ? at(start, place.offset) : start, mul(base(layout.col), block.colStride));
         for (ArrayRef<Item> rest = items; !rest.empty();) {
           size_t run = runLength(block, layout, rest);
-          Value within = layout.colsPadded ? less(coordinate(layout.col, rest.front().col), index(layout.cols)) : Value();
+          Value column = coordinate(layout.col, rest.front().col);
+          Value within = layout.colsPadded ? less(column, index(layout.cols)) : Value();
+          if (op.getColumns())
+            within = both(within, less(add(scalar(op.getIndices().back()), column), index(memref.getShape().back())));
           when(within, [&] { storeRun(rest.take_front(run), at(pointer, rest.front().col * block.colStride)); });
           rest = rest.drop_front(run);
         }

@@ -17,10 +17,12 @@ void llmc::buildTileToNVVMPipeline(OpPassManager &manager) {
   manager.addPass(createTileExpandMathPass(/*onlyTrigonometry=*/true));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(createTilePipelineCudaPass());
   manager.addPass(createTileScheduleCudaPass());
   manager.addPass(createTileToNVVMPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(createConvertNVVMToLLVMPass()); // those that are written as PTX
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(createConvertMathToLLVMPass());
   manager.addPass(createArithToLLVMConversionPass());
@@ -29,6 +31,7 @@ void llmc::buildTileToNVVMPipeline(OpPassManager &manager) {
 }
 
 void llmc::registerTileToNVVMPasses() {
+  registerPass([]() -> std::unique_ptr<Pass> { return createTilePipelineCudaPass(); });
   registerPass([]() -> std::unique_ptr<Pass> { return createTileScheduleCudaPass(); });
   registerPass([]() -> std::unique_ptr<Pass> { return createTileToNVVMPass(); });
   static PassPipelineRegistration<> pipeline("tile-to-llvm-cuda", "tile kernels to the LLVM dialect for sm_90a",

@@ -33,10 +33,13 @@ static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuild
   MLIRContext *context = kernel.getContext();
   SmallVector<Type> types(kernel.getBuffers().size(), LLVM::LLVMPointerType::get(context, 1));
   types.push_back(b.getI64Type());
+  SmallVector<tile::CopyAsyncOp> copies;
+  kernel.walk([&](tile::CopyAsyncOp copy) { copies.push_back(copy); });
+  types.append(copies.size(), LLVM::LLVMPointerType::get(context));
   auto function = LLVM::LLVMFuncOp::create(b, kernel.getLoc(), kernel.getSymName(),
                                            LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), b.getDenseI32ArrayAttr({static_cast<int32_t>(cta.threads), 1, 1}));
+  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), b.getDenseI32ArrayAttr({static_cast<int32_t>(cta.all()), 1, 1}));
   // Without it ptxas aims at an occupancy of its own and spills to reach it.
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
   for (auto [i, buffer] : llvm::enumerate(kernel.getBuffers())) {
@@ -44,6 +47,12 @@ static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuild
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     if (!isWritten(buffer))
       function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
+  }
+  for (unsigned i = kernel.getBuffers().size() + 1; i < types.size(); ++i) { // tensor maps, by value
+    auto map = TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), 128));
+    function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(), map);
+    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(64));
+    function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(), b.getUnitAttr());
   }
   function.addEntryBlock(b);
   return function;
@@ -69,10 +78,13 @@ struct TileToNVVMPass : PassWrapper<TileToNVVMPass, OperationPass<ModuleOp>> {
         return signalPassFailure();
       b.setInsertionPoint(kernel);
       LLVM::LLVMFuncOp function = declare(kernel, *cta, b);
-      if (failed(Emitter(kernel, *cta, layouts, b).run(function)))
+      Emitter emitter(kernel, *cta, layouts, b);
+      if (failed(emitter.run(function)))
         return signalPassFailure();
-      getOperation()->setAttr("llmc.threads", b.getI32IntegerAttr(static_cast<int32_t>(cta->threads)));
-      getOperation()->setAttr("llmc.shared_bytes", b.getI32IntegerAttr(0));
+      getOperation()->setAttr("llmc.threads", b.getI32IntegerAttr(static_cast<int32_t>(cta->all())));
+      getOperation()->setAttr("llmc.shared_bytes", b.getI32IntegerAttr(static_cast<int32_t>(emitter.dynamicBytes())));
+      if (!emitter.tensorMaps().empty())
+        getOperation()->setAttr("llmc.tensor_maps", b.getArrayAttr(emitter.tensorMaps()));
       kernel.erase();
     }
   }

@@ -13,6 +13,10 @@ namespace llmc {
 /// `tile-schedule-cuda`: gives every kernel the attribute `schedule`: {threads, transposed}.
 std::unique_ptr<mlir::Pass> createTileScheduleCudaPass();
 
+/// `tile-pipeline-cuda`: matrix products over dense weights in large tiles become pipelines of bulk copies and
+/// warpgroup products (the level tile.async), with a schedule of their own; other kernels stay as they are.
+std::unique_ptr<mlir::Pass> createTilePipelineCudaPass();
+
 } // namespace llmc
 
 #endif // LLMC_TRANSFORMS_TILE_PASSES_H

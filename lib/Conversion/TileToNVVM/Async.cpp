@@ -1,0 +1,258 @@
+//===- Async.cpp - rings, pipelines and warpgroup products ----------------===//
+//
+// What the ops say, in the instructions of Hopper: a slot of a ring is filled by bulk
+// tensor copies that count bytes on an mbarrier (PTX ISA 9.7.13.15, 9.7.9.27), read by
+// wgmma through shared memory descriptors (9.7.16). Round i uses slot i % stages; the
+// parity of i / stages tells which filling of the slot a barrier's phase is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emitter.h"
+
+#include "llmc/abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace llmc;
+using namespace llmc::cuda;
+
+static constexpr int64_t kRowBytes = 128; // of a ring
+
+static int64_t slotBytes(tile::RingType ring) { return ring.getRows() * kRowBytes; }
+
+//===----------------------------------------------------------------------===//
+// Shared memory, roles and barriers
+//===----------------------------------------------------------------------===//
+
+Value Emitter::dynamicShared(int64_t offset) {
+  static constexpr llvm::StringLiteral name = "dynamic_shared";
+  auto module = kernel->getParentOfType<ModuleOp>();
+  if (!module.lookupSymbol(name)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false, LLVM::Linkage::External, name,
+                           Attribute(), /*alignment=*/1024, /*addrSpace=*/3); // swizzling repeats every 1024 bytes
+  }
+  return at(LLVM::AddressOfOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext(), 3), name), offset);
+}
+
+LogicalResult Emitter::emitAllocRing(tile::AllocRingOp op) {
+  auto ring = cast<tile::RingType>(op.getType());
+  if (slotBytes(ring) % 1024)
+    return op.emitOpError("expected slots of a multiple of 1024 bytes, got ") << slotBytes(ring);
+  dynamicPlaces[op.getResult()] = dynamicOffset;
+  dynamicOffset += slotBytes(ring) * ring.getStages();
+  return success();
+}
+
+LogicalResult Emitter::emitAllocPipeline(tile::AllocPipelineOp op) {
+  int64_t stages = cast<tile::PipelineType>(op.getType()).getStages();
+  dynamicPlaces[op.getResult()] = dynamicOffset;
+  dynamicOffset += 16 * stages;
+  when(less(thread, index(1)), [&] {
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      NVVM::MBarrierInitOp::create(b, loc, barrier(op.getResult(), index(stage), /*empty=*/false), i32(1), Value());
+      NVVM::MBarrierInitOp::create(b, loc, barrier(op.getResult(), index(stage), /*empty=*/true), i32(cta.warps()), Value());
+    }
+    NVVM::FenceMbarrierInitOp::create(b, loc);
+  });
+  NVVM::Barrier0Op::create(b, loc);
+  return success();
+}
+
+Value Emitter::barrier(Value pipeline, Value slot, bool empty) {
+  int64_t stages = cast<tile::PipelineType>(pipeline.getType()).getStages();
+  return at(dynamicShared(dynamicPlaces.at(pipeline) + (empty ? 8 * stages : 0)), mul(slot, 8));
+}
+
+std::pair<Value, Value> Emitter::slotOf(Value round, int64_t stages) {
+  Value slot = arith::RemUIOp::create(b, loc, round, index(stages)), filling = arith::DivUIOp::create(b, loc, round, index(stages));
+  Value parity = arith::AndIOp::create(b, loc, arith::IndexCastOp::create(b, loc, b.getI32Type(), filling), i32(1));
+  return {slot, parity};
+}
+
+static constexpr int64_t kTicks = 10'000'000; // of one attempt to wait; it is repeated until the phase is over
+
+LogicalResult Emitter::emitAcquire(tile::AcquireOp op) {
+  auto [slot, parity] = slotOf(scalar(op.getRound()), cast<tile::PipelineType>(op.getPipeline().getType()).getStages());
+  // The first filling waits for the phase before the first, which counts as over.
+  Value before = arith::XOrIOp::create(b, loc, parity, i32(1));
+  NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier(op.getPipeline(), slot, /*empty=*/true), before, i32(kTicks));
+  NVVM::MBarrierArriveExpectTxOp::create(b, loc, Type(), barrier(op.getPipeline(), slot, /*empty=*/false), i32(op.getBytes()),
+                                         NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
+  return success();
+}
+
+LogicalResult Emitter::emitAwait(tile::AwaitOp op) {
+  auto [slot, parity] = slotOf(scalar(op.getRound()), cast<tile::PipelineType>(op.getPipeline().getType()).getStages());
+  NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier(op.getPipeline(), slot, /*empty=*/false), parity, i32(kTicks));
+  return success();
+}
+
+/// One lane of each warp arrives.
+LogicalResult Emitter::emitRelease(tile::ReleaseOp op) {
+  Value round = scalar(op.getRound());
+  Value lane = arith::AndIOp::create(b, loc, thread, index(31));
+  Value arrives = both(less(lane, index(1)), less(index(-1), round));
+  when(arrives, [&] {
+    Value slot = slotOf(round, cast<tile::PipelineType>(op.getPipeline().getType()).getStages()).first;
+    NVVM::MBarrierArriveOp::create(b, loc, Type(), barrier(op.getPipeline(), slot, /*empty=*/true), Value(), NVVM::MemScopeKind::CTA,
+                                   /*relaxed=*/false);
+  });
+  return success();
+}
+
+LogicalResult Emitter::emitRoles(tile::RolesOp op) {
+  if (cta.producers != 32)
+    return op.emitOpError("expected a schedule with a warp of producers, got ") << cta.producers << " threads";
+  LogicalResult result = success();
+  Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, index(cta.threads));
+  when(first, [&] { result = emit(op.getProducer().front()); });
+  if (failed(result))
+    return failure();
+  when(less(warp, index(cta.warps())), [&] { result = emit(op.getConsumers().front()); });
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// The 19 numbers of llmc_tensor_map_v1: the innermost dimension first.
+static FailureOr<Attribute> tensorMap(tile::CopyAsyncOp op, OpBuilder &b) {
+  Value source = op.getMemref();
+  while (auto view = source.getDefiningOp<tile::ViewOp>()) {
+    if (view.getOffset())
+      return op.emitOpError("expected a view from the buffer's start");
+    source = view.getSource();
+  }
+  auto buffer = dyn_cast<BlockArgument>(source);
+  auto memref = cast<MemRefType>(op.getMemref().getType());
+  SmallVector<int64_t> strides;
+  int64_t offset, rank = memref.getRank();
+  if (!buffer || failed(memref.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+    return op.emitOpError("expected one of the kernel's buffers, its last dimension contiguous");
+  SmallVector<int64_t, 19> numbers{static_cast<int64_t>(buffer.getArgNumber()), LLMC_BF16, rank, kRowBytes};
+  constexpr int64_t kEndless = int64_t(1) << 24; // rows: the arena is padded to what tiles read
+  SmallVector<int64_t, 5> dims(5, 0), steps(5, 0), box(5, 0);
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t from = rank - 1 - i, size = memref.getDimSize(from);
+    dims[i] = ShapedType::isDynamic(size) ? kEndless : size;
+    steps[i] = strides[from] * 2;
+    box[i] = op.getBox()[from];
+  }
+  numbers.append(dims);
+  numbers.append(steps);
+  numbers.append(box);
+  return Attribute(b.getDenseI64ArrayAttr(numbers));
+}
+
+LogicalResult Emitter::emitCopyAsync(tile::CopyAsyncOp op) {
+  FailureOr<Attribute> map = tensorMap(op, b);
+  if (failed(map))
+    return failure();
+  Value argument = function.getArgument(kernel.getBuffers().size() + 1 + maps.size());
+  maps.push_back(*map);
+  auto ring = cast<tile::RingType>(op.getRing().getType());
+  Value slot = slotOf(scalar(op.getRound()), ring.getStages()).first;
+  Value target = at(dynamicShared(dynamicPlaces.at(op.getRing())), mul(slot, slotBytes(ring)));
+  target = LLVM::AddrSpaceCastOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext(), 7), target);
+  Values coordinates;
+  for (Value index : llvm::reverse(op.getIndices()))
+    coordinates.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), scalar(index)));
+  Value full = barrier(op.getPipeline(), slot, /*empty=*/false);
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(b, loc, target, argument, coordinates, full, ValueRange{}, Value(), Value(),
+                                                         NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), Value());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+static Type structOf(MLIRContext *context, size_t count) {
+  return LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(count, Float32Type::get(context)));
+}
+
+LogicalResult Emitter::emitStart(tile::StartOp op) {
+  auto type = cast<VectorType>(op.getVector().getType());
+  Layout layout = accumulator(cta, type.getDimSize(0), type.getDimSize(1));
+  if (!cta.transposed || layout.rowsPadded || layout.colsPadded || type.getDimSize(1) != 16 * cta.warps())
+    return op.emitOpError("expected 64 columns for each warpgroup, got ") << type;
+  Value chain = LLVM::PoisonOp::create(b, loc, structOf(b.getContext(), layout.size()));
+  for (auto [i, x] : llvm::enumerate(regsIn(op.getVector(), layout)))
+    chain = LLVM::InsertValueOp::create(b, loc, chain, x, i);
+  mapping.map(op.getResult(), chain);
+  return success();
+}
+
+/// K-major tile with 128-byte swizzling (PTX ISA 9.7.16.5.1.2.1): start, stride of 8 rows = 1024 bytes, mode 1.
+Value Emitter::descriptor(Value ring, Value slot, Value rowOffset) {
+  auto type = cast<tile::RingType>(ring.getType());
+  Value place = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), dynamicShared(dynamicPlaces.at(ring)));
+  Value bytes = mul(slot, slotBytes(type));
+  if (rowOffset)
+    bytes = add(bytes, mul(rowOffset, kRowBytes));
+  place = arith::AddIOp::create(b, loc, place, arith::IndexCastOp::create(b, loc, b.getI32Type(), bytes));
+  Value start = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, place, i32(4)), i32(0x3FFF));
+  Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), start);
+  uint64_t mode = (uint64_t(1) << 62) | (uint64_t(1024 >> 4) << 32) | (uint64_t(1) << 16);
+  return arith::OrIOp::create(b, loc, wide, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(static_cast<int64_t>(mode))));
+}
+
+LogicalResult Emitter::emitWarpgroupDot(tile::WarpgroupDotOp op) {
+  auto ringA = cast<tile::RingType>(op.getA().getType()), ringB = cast<tile::RingType>(op.getB().getType());
+  if (ringB.getRows() != 16 * cta.warps())
+    return op.emitOpError("expected 64 rows of the right operand for each warpgroup, got ") << ringB.getRows();
+  Value slotA = slotOf(scalar(op.getRoundA()), ringA.getStages()).first, slotB = slotOf(scalar(op.getRoundB()), ringB.getStages()).first;
+  Value warpgroup = arith::DivUIOp::create(b, loc, warp, index(4));
+  Value weights = descriptor(op.getB(), slotB, mul(warpgroup, 64)), tokens = descriptor(op.getA(), slotA, {});
+  NVVM::WgmmaFenceAlignedOp::create(b, loc);
+  Value chain = scalar(op.getAcc());
+  int tokenCount = static_cast<int>(ringA.getRows());
+  for (int64_t step = 0; step < 4; ++step) { // 16 k are 32 bytes further in each row
+    auto advanced = [&](Value start) -> Value {
+      return step ? arith::AddIOp::create(b, loc, start, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(2 * step))).getResult() : start;
+    };
+    chain = NVVM::WgmmaMmaAsyncOp::create(b, loc, chain.getType(), chain, advanced(weights), advanced(tokens),
+                                          NVVM::MMAShapeAttr::get(b.getContext(), 64, tokenCount, 16), NVVM::WGMMATypes::bf16,
+                                          NVVM::WGMMATypes::bf16, NVVM::WGMMATypes::f32, NVVM::WGMMAScaleOut::one,
+                                          NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one, NVVM::MMALayout::row, NVVM::MMALayout::col,
+                                          NVVM::MMAIntOverflowAttr());
+  }
+  NVVM::WgmmaGroupSyncAlignedOp::create(b, loc);
+  mapping.map(op.getResult(), chain);
+  return success();
+}
+
+// The registers pass through the wait, so that nothing that reads them can be moved before it.
+LogicalResult Emitter::emitWait(tile::WaitOp op) {
+  if (op.getPending()) {
+    NVVM::WgmmaWaitGroupSyncOp::create(b, loc, op.getPending());
+    for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults()))
+      mapping.map(result, scalar(operand));
+    return success();
+  }
+  for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
+    Value chain = scalar(operand);
+    size_t count = cast<LLVM::LLVMStructType>(chain.getType()).getBody().size();
+    Values registers;
+    std::string constraints;
+    for (size_t i = 0; i < count; ++i) {
+      registers.push_back(LLVM::ExtractValueOp::create(b, loc, chain, i));
+      constraints += "=f,";
+    }
+    for (size_t i = 0; i < count; ++i)
+      constraints += std::to_string(i) + (i + 1 < count ? "," : "");
+    Value after = LLVM::InlineAsmOp::create(b, loc, chain.getType(), registers, "wgmma.wait_group.sync.aligned 0;", constraints,
+                                            /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                            LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
+                      .getResult(0);
+    for (size_t i = 0; i < count; ++i)
+      registers[i] = LLVM::ExtractValueOp::create(b, loc, after, i);
+    set(result, registers);
+  }
+  return success();
+}

@@ -1,0 +1,80 @@
+// A loop of products on dense panels becomes a producer and consumers; other kernels stay as they are.
+// RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-pipeline-cuda)' | FileCheck %s --check-prefix=ASYNC
+// RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-pipeline-cuda,tile-schedule-cuda,tile-to-nvvm)' | FileCheck %s --check-prefix=NVVM
+
+// ASYNC-LABEL: tile.kernel @wide
+// ASYNC-SAME: schedule = {producers = 32 : i32, threads = 256 : i32, transposed}
+// ASYNC: %[[X:.*]] = tile.alloc_ring : !tile.ring<128 x 64, 6>
+// ASYNC: %[[W:.*]] = tile.alloc_ring : !tile.ring<128 x 64, 6>
+// ASYNC: %[[P:.*]] = tile.alloc_pipeline : !tile.pipeline<6>
+// ASYNC: tile.roles producer {
+// ASYNC:   scf.for %[[I:[a-z0-9]+]] =
+// ASYNC:     tile.acquire %[[P]][%[[I]]] expects 32768
+// ASYNC:     tile.copy_async %{{.*}} box [128, 64] to %[[X]][%[[I]]] signals %[[P]]
+// ASYNC:     tile.copy_async %{{.*}} box [8, 16, 64] to %[[W]][%[[I]]] signals %[[P]]
+// ASYNC: } consumers {
+// ASYNC:   tile.start
+// ASYNC:   scf.for %[[R:[a-z0-9]+]] =
+// ASYNC:     tile.await %[[P]][%[[R]]]
+// ASYNC:     tile.warpgroup_dot %[[X]][%[[R]]], %[[W]][%[[R]]]
+// ASYNC:     tile.wait {{.*}} pending 1
+// ASYNC:     tile.release
+// ASYNC:   tile.wait {{.*}} pending 0 {{.*}} -> vector<128x128xf32>
+// ASYNC:   tile.store
+
+// NVVM: llvm.mlir.global external @dynamic_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
+// NVVM-LABEL: llvm.func @wide
+// NVVM-SAME: llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant
+// NVVM-SAME: nvvm.reqntid = array<i32: 288, 1, 1>
+// NVVM: nvvm.mbarrier.init
+// NVVM: nvvm.fence.mbarrier.init
+// NVVM: nvvm.barrier0
+// NVVM: nvvm.mbarrier.try_wait.parity
+// NVVM: nvvm.mbarrier.arrive.expect_tx
+// NVVM-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// NVVM: nvvm.mbarrier.try_wait.parity
+// NVVM: nvvm.wgmma.fence.aligned
+// NVVM-COUNT-4: nvvm.wgmma.mma_async
+// NVVM: nvvm.wgmma.commit.group.sync.aligned
+// NVVM: nvvm.wgmma.wait.group.sync.aligned 1
+// NVVM: nvvm.mbarrier.arrive
+// NVVM: llvm.inline_asm has_side_effects {{.*}} "wgmma.wait_group.sync.aligned 0;"
+tile.kernel @wide(%x: memref<?x256xbf16>, %w: memref<12x16x256xbf16>, %out: memref<?x192xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %panel = arith.muli %unit, %c8 : index
+  %column = arith.muli %unit, %c128 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %sum = scf.for %i = %c0 to %c4 step %c1 iter_args(%acc = %zero) -> (vector<128x128xf32>) {
+    %k = arith.muli %i, %c64 : index
+    %b = tile.load_packed %w[%panel, %c0, %k] : memref<12x16x256xbf16> -> !tile.packed<64 x 128, bf16_nk>
+    %a = tile.load %x[%c0, %k] : memref<?x256xbf16> -> vector<128x64xbf16>
+    %r = tile.dot %a, %b, %acc {arith = #tile.arith<bf16>} : vector<128x64xbf16>, !tile.packed<64 x 128, bf16_nk>, vector<128x128xf32>
+    scf.yield %r : vector<128x128xf32>
+  }
+  tile.store %sum, %out[%c0, %column] limit %rows columns : vector<128x128xf32>, memref<?x192xf32>
+}
+
+// The loop carries more than sums: not touched.
+// ASYNC-LABEL: tile.kernel @other
+// ASYNC-NOT: tile.roles
+// ASYNC: tile.return
+tile.kernel @other(%x: memref<?x256xbf16>, %w: memref<12x16x256xbf16>, %out: memref<?x192xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : vector<128x128xf32>
+  %sum:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%acc = %zero, %n = %c0) -> (vector<128x128xf32>, index) {
+    %k = arith.muli %i, %c64 : index
+    %b = tile.load_packed %w[%c0, %c0, %k] : memref<12x16x256xbf16> -> !tile.packed<64 x 128, bf16_nk>
+    %a = tile.load %x[%c0, %k] : memref<?x256xbf16> -> vector<128x64xbf16>
+    %r = tile.dot %a, %b, %acc {arith = #tile.arith<bf16>} : vector<128x64xbf16>, !tile.packed<64 x 128, bf16_nk>, vector<128x128xf32>
+    scf.yield %r, %k : vector<128x128xf32>, index
+  }
+  tile.store %sum#0, %out[%sum#1, %c0] limit %rows : vector<128x128xf32>, memref<?x192xf32>
+}

@@ -4,8 +4,9 @@
   make-kernel-check-models.py OUT_DIR COUNT SEED
 
 Writes OUT_DIR/000-FAMILY-STORAGE, ... and OUT_DIR/list.txt with a line "FOLDER STORAGE" each; STORAGE is for --random-storage.
-No size is a multiple of a tile (64 or 128 rows or columns): hidden and ffn are 16 times an odd number, or 32 times one where the
-storage has blocks of 32; vocabularies are odd. Only the standard library; the same shapes everywhere.
+Hidden, ffn and vocabulary are no multiples of a tile (64 or 128 rows or columns): 16 times an odd number, or 32 times one where the
+storage has blocks of 32; odd. What attention takes and gives is heads * head_dim wide, which with heads of 64 and more is a multiple
+of 64. Only the standard library; the same shapes everywhere.
 """
 import json
 import os

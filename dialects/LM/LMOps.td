@@ -245,7 +245,7 @@ def LM_RopeAppendOp : LM_Op<"rope_append"> {
 def LM_ArgmaxOp : LM_Op<"argmax", [Pure]> {
   let summary = "id of the largest logit of each row, the lowest on ties (greedy sampling)";
   let description = [{
-    A row without any number greater than -inf gives id 0.
+    A row with a NaN or an infinity gives -1: no token.
 
     Example: `%i = lm.argmax %logits : tensor<?x49152xf32> -> tensor<?xi32>`
   }];

@@ -31,7 +31,8 @@ struct Product {
   bool ragged = false;            // the last unit has panels past the weight's end
 
   int64_t columns() const { return 16 * panels; }
-  bool wide() const { return arith == lm::Arith::BF16 && format == tile::Format::BF16NK && k % 64 == 0; }
+  /// Pipelines pay, and stay loops, from a few steps of k on.
+  bool wide() const { return arith == lm::Arith::BF16 && format == tile::Format::BF16NK && k % 64 == 0 && k >= 256; }
   /// Column blocks of a launch.
   int64_t take(const LinearSchedule &schedule, int64_t panelsOfAll) {
     // Copies of boxes give zeros past the end; other kernels read only what is there.
@@ -167,7 +168,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
 
     int64_t panels = p.n / 16;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), /*gated=*/false)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), bias ? Epilogue::Bias : Epilogue::None)) {
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
       int64_t blocks = p.take(schedule, panels);
@@ -210,7 +211,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     // n is a multiple of 16 (lm-fuse-gate-up); an odd panel leaves 16 columns of padding to be zeroed.
     int64_t pairs = n / 16;
     bool ragged = n % 32;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), /*gated=*/true)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), Epilogue::Gated)) {
       std::string name = "gated_" + productName(p, kLogical, n) + "_" + schedule.name.str();
       int64_t blocks = p.take(schedule, pairs);
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {

@@ -2,7 +2,8 @@
 //
 // A unit is one row of logits. Every column of the step's vector keeps its largest logit and
 // where it was first seen; then the largest of those, and of the columns that have it the
-// lowest id. Padding columns never win: they are -inf, and ids beyond any real one.
+// lowest id. Padding columns never win: they are -inf, and ids beyond any real one. A row with a number that is not
+// finite chooses no token.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,13 +41,16 @@ struct LowerArgmax : OpRewritePattern<lm::ArgmaxOp> {
     SmallVector<int32_t> iota(step);
     std::iota(iota.begin(), iota.end(), 0);
     Value none = k.splat({step}, -std::numeric_limits<double>::infinity());
-    auto best = k.loop(k.index(0), k.index(pad32(columns)), step, {none, ints(0)},
+    auto best = k.loop(k.index(0), k.index(pad32(columns)), step, {none, ints(0), ints(0)},
                        [&](Value column, ValueRange state) -> KernelBuilder::Values {
       Value id = k.add(k.ints({step}, iota), k.spread(k.toI32(column), {step}));
       Value real = k.greater(ints(static_cast<int32_t>(columns)), id);
-      Value x = k.select(real, k.load(k.vec({step}), k.buffer(0), {k.unit(), column}), none);
+      Value logits = k.load(k.vec({step}), k.buffer(0), {k.unit(), column});
+      Value finite = arith::CmpFOp::create(k.b, k.loc, arith::CmpFPredicate::OEQ, k.sub(logits, logits), k.splat({step}, 0.0));
+      Value bad = k.select(real, k.select(finite, state[2], ints(1)), state[2]);
+      Value x = k.select(real, logits, none);
       Value better = k.greater(x, state[0]); // ties keep the lower id
-      return {k.select(better, x, state[0]), k.select(better, id, state[1])};
+      return {k.select(better, x, state[0]), k.select(better, id, state[1]), bad};
     });
     Value largest = k.reduce(tile::Reduction::Max, best[0]);
     Value has = arith::CmpFOp::create(k.b, k.loc, arith::CmpFPredicate::OEQ, best[0], k.spread(largest, {step}));
@@ -54,7 +58,9 @@ struct LowerArgmax : OpRewritePattern<lm::ArgmaxOp> {
     constexpr int32_t top = std::numeric_limits<int32_t>::max();
     Value distance = arith::SubIOp::create(k.b, k.loc, ints(top), best[1]);
     Value furthest = k.reduce(tile::Reduction::Max, k.select(has, distance, ints(0)));
-    k.store(arith::SubIOp::create(k.b, k.loc, k.i32(top), furthest), k.buffer(1), {k.unit()});
+    Value id = arith::SubIOp::create(k.b, k.loc, k.i32(top), furthest);
+    Value bad = k.greater(k.reduce(tile::Reduction::Max, best[2]), k.i32(0));
+    k.store(k.select(bad, k.i32(-1), id), k.buffer(1), {k.unit()});
   }
 };
 

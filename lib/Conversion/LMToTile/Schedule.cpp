@@ -43,6 +43,7 @@ static constexpr LinearSchedule kWarpgroups[] = {
     {"w256", UINT32_MAX, 256, 256, 256, 0, 8, 64, true},
 };
 
+// Two sums an output (gated), or a bias beside them: half as many tokens.
 static constexpr LinearSchedule kWarpgroupsGated[] = {
     {"m8", 8, 8, 8, 8, 0, 4, 128},
     {"m32", 32, 32, 32, 32, 0, 4, 32},
@@ -50,12 +51,12 @@ static constexpr LinearSchedule kWarpgroupsGated[] = {
     {"w128", UINT32_MAX, 128, 128, 128, 0, 8, 64, true},
 };
 
-llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, bool gated) {
+llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue) {
   using Table = llvm::ArrayRef<LinearSchedule>;
   if (arith == lm::Arith::BF16 && wide)
-    return gated ? Table(kWarpgroupsGated) : kWarpgroups;
+    return epilogue == Epilogue::None ? Table(kWarpgroups) : kWarpgroupsGated;
   if (arith == lm::Arith::BF16)
-    return gated ? Table(kTensorCoreGated) : kTensorCore;
+    return epilogue == Epilogue::Gated ? Table(kTensorCoreGated) : kTensorCore;
   if (arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32)
     return kQuantized;
   return kWide;

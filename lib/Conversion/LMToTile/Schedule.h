@@ -19,9 +19,12 @@ struct LinearSchedule {
   bool pipelined = false; ///< tile-pipeline-cuda takes it: the last unit may have panels past the end
 };
 
-/// The classes of an arithmetic, ascending; `wide`: dense bf16 weights whose k is a multiple of 64, on a GPU. Measured:
+/// What needs registers beside the sums.
+enum class Epilogue { None, Bias, Gated };
+
+/// The classes of an arithmetic, ascending; `wide`: dense bf16 weights in whole steps of k, on a GPU. Measured:
 /// docs/performance.md.
-llvm::ArrayRef<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, bool gated);
+llvm::ArrayRef<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue);
 
 /// Query tokens of an attention tile: decode and prefill.
 inline constexpr uint32_t kDecodeQueryTokens = 1;
@@ -29,7 +32,7 @@ inline constexpr uint32_t kPrefillQueryTokens = 4;
 
 /// On a GPU a step of attention reads so many blocks of the cache (a warp's queries, scores and sums share its registers),
 /// and steps of up to so many tokens take one query token a tile: most of them decode.
-constexpr int64_t gpuPages(int64_t headDim) { return headDim > 96 ? 2 : 4; }
+constexpr int64_t gpuPages(int64_t headDim) { return headDim > 128 ? 1 : headDim > 96 ? 2 : 4; }
 inline constexpr uint32_t kGPUDecodeTokens = 64;
 
 } // namespace llmc

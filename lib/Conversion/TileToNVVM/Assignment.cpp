@@ -83,6 +83,12 @@ void Assignment::mark(Operation *op) {
         if (packed.getFormat() == tile::Format::BF16KN)
           classOf(dot.getResult()).block = packed.getN() % 64 == 0 ? 8 : packed.getN() % 32 == 0 ? 4 : 2;
       })
+      .Case([&](tile::ScaledDotOp dot) { // reads its scales where they lie
+        products = true;
+        classOf(dot.getResult()).product = true;
+        if (!isFree(dot.getCodes()))
+          classOf(dot.getCodes()).operand = true;
+      })
       .Case([&](tile::WaitOp wait) {
         products = true;
         for (Value result : wait.getResults())

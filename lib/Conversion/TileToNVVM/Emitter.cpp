@@ -66,6 +66,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::UnpackRowOp x) { return emitUnpackRow(x); })
       .Case([&](tile::ReduceOp x) { return emitReduce(x); })
       .Case([&](tile::DotOp x) { return emitDot(x); })
+      .Case([&](tile::ScaledDotOp x) { return emitScaledDot(x); })
       .Case([&](tile::RolesOp x) { return emitRoles(x); })
       .Case([&](tile::AllocRingOp x) { return emitAllocRing(x); })
       .Case([&](tile::AllocPipelineOp x) { return emitAllocPipeline(x); })

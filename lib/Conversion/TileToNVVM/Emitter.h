@@ -91,6 +91,9 @@ private:
   mlir::LogicalResult dotTransposed(tile::DotOp op); ///< columns of the right operand are
   void mma(llvm::ArrayRef<mlir::Value> a, mlir::Value b0, mlir::Value b1, mlir::Value *acc);
 
+  // ScaledDot.cpp
+  mlir::LogicalResult emitScaledDot(tile::ScaledDotOp op);
+
   // Fragments.cpp: 32-bit registers of two bf16.
   /// Rows g and g + 8 of panel `panel`, k from 8t on of group `group` of 32: words [4] of each.
   struct WeightWords {

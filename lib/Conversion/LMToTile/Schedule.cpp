@@ -33,11 +33,12 @@ static constexpr LinearSchedule kTensorCoreGated[] = {
     {"m64", UINT32_MAX, 64, 64, 64, 0, 4, 32},
 };
 
-// Many tokens on dense weights: two warpgroups of 64 output columns each, fed by copies through shared memory. The
+// More than one tile of tokens on dense weights: two warpgroups of 64 output columns each, fed by copies through shared memory. The
 // largest tile is 128 sums a thread.
 static constexpr LinearSchedule kWarpgroups[] = {
     {"m8", 8, 8, 8, 8, 0, 4, 128},
-    {"m32", 32, 32, 32, 32, 0, 4, 64},
+    {"w16", 16, 16, 16, 16, 0, 8, 64, true},
+    {"w32", 32, 32, 32, 32, 0, 8, 64, true},
     {"w64", 64, 64, 64, 64, 0, 8, 64, true},
     {"w128", 1024, 128, 128, 128, 0, 8, 64, true},
     {"w256", UINT32_MAX, 256, 256, 256, 0, 8, 64, true},
@@ -46,7 +47,8 @@ static constexpr LinearSchedule kWarpgroups[] = {
 // Two sums an output (gated), or a bias beside them: half as many tokens.
 static constexpr LinearSchedule kWarpgroupsGated[] = {
     {"m8", 8, 8, 8, 8, 0, 4, 128},
-    {"m32", 32, 32, 32, 32, 0, 4, 32},
+    {"w16", 16, 16, 16, 16, 0, 8, 64, true},
+    {"w32", 32, 32, 32, 32, 0, 8, 64, true},
     {"w64", 64, 64, 64, 64, 0, 8, 64, true},
     {"w128", UINT32_MAX, 128, 128, 128, 0, 8, 64, true},
 };

@@ -25,7 +25,7 @@ def RTPlanArenaPass : Pass<"rt-plan-arena", "::mlir::ModuleOp"> {
     Option<"maxTokens", "max-tokens", "int64_t", "512", "tokens of one step">,
     Option<"maxSeqs", "max-seqs", "int64_t", "16", "sequences of one step">,
     Option<"maxLogits", "max-logits", "int64_t", "16", "rows of logits of one step">,
-    Option<"rowPad", "row-pad", "int64_t", "16", "rows of a buffer are a multiple of this; 128 for a GPU">];
+    Option<"rowPad", "row-pad", "int64_t", "16", "rows of a buffer are a multiple of this; 256 for a GPU">];
   let dependentDialects = ["::llmc::rt::RTDialect"];
 }
 

@@ -62,8 +62,8 @@ const char *match(tile::KernelOp kernel, Products &products) {
     auto b = cast<tile::PackedType>(dot.getB().getType());
     if (b.getFormat() != tile::Format::BF16NK || b.getK() != kStepK || b.getN() != kColumns)
       return "expected panels of bf16_nk, 64 x 128";
-    if (a.getRank() != 2 || cast<MemRefType>(left.getMemref().getType()).getRank() != 2 || a.getDimSize(0) % 64 || a.getDimSize(0) > 256)
-      return "expected rows in one or more blocks of 64, at most 256";
+    if (a.getRank() != 2 || cast<MemRefType>(left.getMemref().getType()).getRank() != 2 || a.getDimSize(0) % 16 || a.getDimSize(0) > 256)
+      return "expected a multiple of 16 rows, at most 256";
     products.left = left;
     products.rows = a.getDimSize(0);
     products.dots.push_back(dot);

@@ -242,12 +242,14 @@ def LM_RopeAppendOp : LM_Op<"rope_append"> {
   let hasVerifier = 1;
 }
 
-def LM_ArgmaxOp : LM_Op<"argmax", [Pure]> {
-  let summary = "id of the largest logit of each row, the lowest on ties (greedy sampling)";
+def LM_SampleOp : LM_Op<"sample", [Pure]> {
+  let summary = "the token of each row of logits, by the step's sampler settings";
   let description = [{
-    A row with a NaN or an infinity gives -1: no token.
+    Greedy: the id of the largest logit, the lowest on ties. Else one of the tokens that top-k, top-p and min-p keep, drawn with
+    probability proportional to exp(logit / temperature); a function of the row, the seed and the position (llmc_row_sampler). A row
+    with a NaN or an infinity gives -1: no token.
 
-    Example: `%i = lm.argmax %logits : tensor<?x49152xf32> -> tensor<?xi32>`
+    Example: `%i = lm.sample %logits : tensor<?x49152xf32> -> tensor<?xi32>`
   }];
   let arguments = (ins LM_F32Rows:$input);
   let results = (outs LM_Ids:$result);

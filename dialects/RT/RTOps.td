@@ -34,7 +34,7 @@ def RT_Field : RT_I32Enum<"Field", "a field of the step (enum llmc_step_field)",
   I32EnumAttrCase<"TokenIds", 0, "token_ids">, I32EnumAttrCase<"Positions", 1, "positions">,
   I32EnumAttrCase<"LogitsRows", 2, "logits_rows">, I32EnumAttrCase<"Slots", 3, "slots">,
   I32EnumAttrCase<"BlockTable", 4, "block_table">, I32EnumAttrCase<"QueryTiles", 5, "query_tiles">,
-  I32EnumAttrCase<"Embeddings", 6, "embeddings">, I32EnumAttrCase<"NumBlocks", 7, "num_blocks">]>;
+  I32EnumAttrCase<"Embeddings", 6, "embeddings">, I32EnumAttrCase<"NumBlocks", 7, "num_blocks">, I32EnumAttrCase<"Samplers", 8, "samplers">]>;
 def RT_FieldAttr : EnumAttr<RT_Dialect, RT_Field, "field"> { let assemblyFormat = "`<` $value `>`"; }
 def RT_FieldArrayAttr : TypedArrayAttrBase<RT_FieldAttr, "step fields"> {
   let constBuilderCall = "$_builder.getArrayAttr($0)";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace llmc::cts {
 
@@ -76,15 +77,42 @@ void mixedSamplers(Player &p) {
 void seededSampling(Player &p) {
   llmc_sampler_v1 sampler = defaultSampler();
   sampler.temperature = 1;
-  sampler.seed = 42;
   const std::vector<Part> parts = ragged(p, 4);
   std::vector<Row> rows = p.play(parts);
-  p.device.step(p.step(parts, &sampler));
+  auto draw = [&](uint64_t seed) {
+    sampler.seed = seed;
+    p.device.step(p.step(parts, &sampler));
+    return p.outIds();
+  };
+  const Ids first = draw(42);
+  expect(draw(42) == first, "expected the tokens of seed 42 again");
   Sampler host;
+  sampler.seed = 42;
+  for (size_t i = 0; i < rows.size() && p.onCpu(); ++i) { // other devices draw in their own way
+    Row row = rows[i];
+    const int32_t want = host.sample(row, sampler);
+    expect(first[i] == want, "row " + std::to_string(i) + ": expected the token of seed 42, " + std::to_string(want) + ", got " +
+                                 std::to_string(first[i]));
+  }
+  bool differs = false;
+  for (uint64_t seed = 0; seed < 16; ++seed)
+    differs |= draw(seed) != first;
+  expect(differs, "expected other tokens from other seeds");
+  // Of two tokens that top-k keeps each comes up, and no other.
+  sampler.top_k = 2;
+  sampler.temperature = 100; // nearly even
   for (size_t i = 0; i < rows.size(); ++i) {
-    const int32_t want = host.sample(rows[i], sampler);
-    expect(p.outIds()[i] == want, "row " + std::to_string(i) + ": expected the token of seed 42, " + std::to_string(want) + ", got " +
-                                      std::to_string(p.outIds()[i]));
+    Row others = rows[i];
+    const int32_t likeliest = best(others);
+    others[size_t(likeliest)] = -std::numeric_limits<float>::infinity();
+    const int32_t second = best(others);
+    int seen[2] = {};
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+      const int32_t id = draw(seed)[i];
+      expect(id == likeliest || id == second, "row " + std::to_string(i) + ": expected one of the two likeliest tokens, got " + std::to_string(id));
+      ++seen[id == second];
+    }
+    expect(seen[0] && seen[1], "row " + std::to_string(i) + ": expected both tokens in 40 draws");
   }
 }
 

@@ -153,7 +153,7 @@ struct Checker {
     case LLMC_ARG_STEP:
       expect(a.value != LLMC_FIELD_QUERY_TILES || l.rows == LLMC_ROWS_QUERY_TILES,
              where + ": query tiles are for launches over query tiles");
-      return less(a.value, LLMC_FIELD_NUM_BLOCKS + 1, where + ": step field");
+      return less(a.value, LLMC_FIELD_SAMPLERS + 1, where + ": step field");
     case LLMC_ARG_WEIGHT_F32:
       expect(reference, where + ": an unpacked weight is an argument of the reference program only");
       return less(a.value, m.num_weights, where + ": weight index");

@@ -5,11 +5,15 @@ namespace llmc {
 
 bool RowSampler::plainGreedy(const llmc_step_v1 &step, uint32_t row) {
   const llmc_sampler_v1 &s = step.samplers[row];
-  const bool greedy = !(s.temperature > 1e-6f) || s.top_k == 1;
+  return plain(step, row) && (!(s.temperature > 1e-6f) || s.top_k == 1);
+}
+
+bool RowSampler::plain(const llmc_step_v1 &step, uint32_t row) {
+  const llmc_sampler_v1 &s = step.samplers[row];
   const bool repetition = s.repetition_penalty > 0 && s.repetition_penalty != 1;
   const bool penalties = s.history && (repetition || s.presence_penalty != 0 || s.frequency_penalty != 0);
   const bool probabilities = step.out_logprobs && step.out_logprob_ids;
-  return greedy && !penalties && !s.bias_count && !s.token_mask && !probabilities;
+  return !penalties && !s.bias_count && !s.token_mask && !probabilities;
 }
 
 int32_t RowSampler::sample(const llmc_step_v1 &step, uint32_t row, std::span<float> logits) {

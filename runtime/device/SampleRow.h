@@ -12,6 +12,9 @@ public:
   /// device may choose it.
   static bool plainGreedy(const llmc_step_v1 &step, uint32_t row);
 
+  /// True if the row's logits are used as the model computed them, and nothing but the token is wanted.
+  static bool plain(const llmc_step_v1 &step, uint32_t row);
+
   /// Chooses the token of a row from its logits [vocab], which are changed, and fills the step's outputs. Returns the id,
   /// or Sampler::kBadLogits.
   int32_t sample(const llmc_step_v1 &step, uint32_t row, std::span<float> logits);

@@ -2,6 +2,8 @@
 #include "runtime/device/StepBuffers.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace llmc {
 
@@ -25,7 +27,8 @@ StepBuffers::StepBuffers(const llmc_module_v1 &module, const llmc_program_v1 &pr
     for (uint32_t v = 0; v < program.launches[i].num_variants; ++v)
       if (program.launches[i].rows == LLMC_ROWS_QUERY_TILES)
         tiles_[program.launches[i].variants[v].row_block];
-  capacity_ = 3 * aligned(uint64_t(padded(maxTokens_)) * 4) + aligned(uint64_t(padded(maxLogits_)) * 4) + kAlign;
+  capacity_ = 3 * aligned(uint64_t(padded(maxTokens_)) * 4) + aligned(uint64_t(padded(maxLogits_)) * 4) + kAlign +
+              aligned(uint64_t(maxLogits_) * sizeof(llmc_row_sampler));
   for (const auto &[rowBlock, tiles] : tiles_)
     capacity_ += aligned(maxTiles(rowBlock) * sizeof(llmc_query_tile));
   if (shape_.copyTable)
@@ -53,6 +56,25 @@ int32_t *StepBuffers::copyRows(const int32_t *from, uint32_t count, int32_t rest
   return to;
 }
 
+/// Null, and settings that come to it: greedy.
+static llmc_row_sampler rowSampler(const llmc_sampler_v1 *s) {
+  constexpr int32_t kRounds = 40; // of bisection: 2^-40 of the range
+  llmc_row_sampler row{1.0f, 0.0f, 0, 0, 1.0f, 0, -std::numeric_limits<float>::infinity(), 0, {0, 0}, {0, 0}};
+  if (!s || !(s->temperature > 1e-6f) || s->top_k == 1)
+    return row;
+  row.inverse_temperature = 1.0f / s->temperature;
+  row.noise = 1;
+  if (s->top_k > 0)
+    row.top_k = s->top_k, row.top_k_rounds = kRounds;
+  if (s->top_p < 1)
+    row.top_p = s->top_p, row.top_p_rounds = kRounds;
+  if (s->min_p > 0)
+    row.log_min_p = std::log(std::min(s->min_p, 1.0f));
+  row.seed[0] = uint32_t(s->seed), row.seed[1] = uint32_t(s->seed >> 32);
+  row.position[0] = uint32_t(s->position), row.position[1] = uint32_t(s->position >> 32);
+  return row;
+}
+
 void StepBuffers::fill(const llmc_step_v1 &step, std::span<const int32_t> previousIds) {
   if (!base_) {
     own_.resize(capacity_ + kAlign);
@@ -72,6 +94,9 @@ void StepBuffers::fill(const llmc_step_v1 &step, std::span<const int32_t> previo
   rows_ = copyRows(step.logits_rows, logitsRows_, 0);
   numBlocks_ = place<int32_t>(1);
   *numBlocks_ = int32_t(shape_.numBlocks);
+  samplers_ = place<llmc_row_sampler>(logitsRows_);
+  for (uint32_t i = 0; i < logitsRows_; ++i)
+    samplers_[i] = rowSampler(step.samplers ? &step.samplers[i] : nullptr);
   if (cached && shape_.copyTable) {
     copyTable(step);
   } else {
@@ -125,6 +150,8 @@ const void *StepBuffers::field(uint64_t field, uint32_t rowBlock) const {
     return tiles_.at(rowBlock).first;
   case LLMC_FIELD_NUM_BLOCKS:
     return numBlocks_;
+  case LLMC_FIELD_SAMPLERS:
+    return samplers_;
   }
   return nullptr;
 }

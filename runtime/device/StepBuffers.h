@@ -78,6 +78,7 @@ private:
   std::byte *base_ = nullptr;
   uint32_t tokens_ = 0, sequences_ = 0, logitsRows_ = 0;
   int32_t *ids_ = nullptr, *positions_ = nullptr, *slots_ = nullptr, *rows_ = nullptr, *numBlocks_ = nullptr;
+  llmc_row_sampler *samplers_ = nullptr;
   const int32_t *table_ = nullptr;
   uint32_t tableStride_ = 0;
   std::map<uint32_t, Tiles> tiles_; // by row block

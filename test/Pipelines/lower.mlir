@@ -13,7 +13,7 @@
 // CUDA: rt.program @step attributes {{.*}}ids_offset = {{[0-9]+}} : i64
 // CUDA: rt.launch "blk.0.attn"
 // CUDA: rt.launch "output"
-// CUDA: rt.launch "greedy_ids"
+// CUDA: rt.launch "sampled_ids"
 // CUDA-NOT: @reference
 
 // FUSED: lm.weight @blk.0.attn_qkv [256, 96] q4_0

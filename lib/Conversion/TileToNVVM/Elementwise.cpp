@@ -80,13 +80,17 @@ Values Emitter::regsIn(Value value, const Layout &layout) {
   return result;
 }
 
-/// exp and exp2 by ex2.approx (2 ulp, PTX ISA 9.7.3.21); everything else as it is.
+/// exp and exp2 by ex2.approx (2 ulp, PTX ISA 9.7.3.21), log by lg2.approx; everything else as it is.
 Value Emitter::emitMath(Operation *op, ValueRange operands) {
   if (isa<math::ExpOp, math::Exp2Op>(op)) {
     Value x = operands.front();
     if (isa<math::ExpOp>(op))
       x = arith::MulFOp::create(b, loc, x, constantF32(1.44269504088896340736f));
     return intrinsic("llvm.nvvm.ex2.approx.ftz.f32", b.getF32Type(), x);
+  }
+  if (isa<math::LogOp>(op)) {
+    Value two = intrinsic("llvm.nvvm.lg2.approx.f", b.getF32Type(), operands.front());
+    return arith::MulFOp::create(b, loc, two, constantF32(0.693147180559945309417f));
   }
   OperationState state(loc, op->getName(), operands, scalarOf(op->getResult(0).getType()), op->getAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();

@@ -46,8 +46,8 @@ struct LMSampleOnDevicePass : llmc::lm::impl::LMSampleOnDevicePassBase<LMSampleO
       return;
     OpBuilder b(end);
     auto type = RankedTensorType::get({logits.getDimSize(0)}, b.getI32Type());
-    Location loc = NameLoc::get(b.getStringAttr("greedy_ids"));
-    end.getOperandsMutable().append(ArgmaxOp::create(b, loc, type, end.getOperand(0)).getResult());
+    Location loc = NameLoc::get(b.getStringAttr("sampled_ids"));
+    end.getOperandsMutable().append(SampleOp::create(b, loc, type, end.getOperand(0)).getResult());
     FunctionType old = step.getFunctionType();
     step.setFunctionType(b.getFunctionType(old.getInputs(), end.getOperandTypes()));
   }

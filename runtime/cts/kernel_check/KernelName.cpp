@@ -31,7 +31,7 @@ const Prefix prefixes[] = {
     {"quantize_", Op::Quantize},
     {"add_", Op::Add},
     {"gather_rows_", Op::GatherRows},
-    {"argmax_", Op::Argmax},
+    {"argmax_", Op::Argmax}, {"sample_", Op::Argmax}, // without samplers: greedy
 };
 
 const std::pair<std::string_view, Arith> ariths[] = {

@@ -50,6 +50,10 @@ void CudaDevice::load(const DevicePayload &payload) {
 
   buffers_.emplace(module(), module().program, stepShape(plan_.numBlocks));
   buffers_->setMemory(staging_.data());
+  const llmc_program_v1 &program = module().program;
+  for (uint32_t i = 0; i < program.num_launches; ++i)
+    for (uint32_t a = 0; a < program.launches[i].num_args; ++a)
+      samples_ |= program.launches[i].args[a].kind == LLMC_ARG_STEP && program.launches[i].args[a].value == LLMC_FIELD_SAMPLERS;
   launches_.emplace(*gpu_, module().program, *kernels_,
                     ProgramBases{arena_.address(), weights_.address(), kv_.address(), stepMemory_.address()});
   previousIds_.assign(module().max_logits, 0);
@@ -186,6 +190,11 @@ void CudaDevice::observe(uint32_t index, const LaunchPlan &plan, const llmc_step
   observer_({launch, arenaImage_.data(), plan.rows, s.num_tokens, s.num_logits, s.num_seqs, *plan.variant, seconds});
 }
 
+/// Programs without the samplers' field choose the largest logit.
+bool CudaDevice::chosenOnDevice(const llmc_step_v1 &s, uint32_t row) const {
+  return samples_ ? RowSampler::plain(s, row) : RowSampler::plainGreedy(s, row);
+}
+
 void CudaDevice::output(const llmc_step_v1 &s) {
   const llmc_program_v1 &program = module().program;
   const bool idsChosen = s.samplers && s.num_logits && program.ids_offset != UINT64_MAX;
@@ -198,7 +207,7 @@ void CudaDevice::output(const llmc_step_v1 &s) {
   }
   gpu_->synchronize();
   for (uint32_t i = 0; idsChosen && i < s.num_logits; ++i) {
-    if (!RowSampler::plainGreedy(s, i))
+    if (!chosenOnDevice(s, i))
       continue;
     const int32_t id = uint32_t(ids[i]) < module().vocab ? ids[i] : Sampler::kBadLogits;
     if (s.out_ids)
@@ -240,7 +249,7 @@ void CudaDevice::outputLogits(const llmc_step_v1 &s, bool idsChosen) {
   const llmc_module_v1 &m = module();
   const uint64_t rowBytes = uint64_t(m.padded_vocab) * sizeof(float);
   const uint32_t most = rowsInStaging(rowBytes);
-  auto sampled = [&](uint32_t row) { return s.samplers && !(idsChosen && RowSampler::plainGreedy(s, row)); };
+  auto sampled = [&](uint32_t row) { return s.samplers && !(idsChosen && chosenOnDevice(s, row)); };
   auto wanted = [&](uint32_t row) { return s.out_logits || sampled(row); };
   for (uint32_t first = 0; first < s.num_logits;) {
     uint32_t count = 0;

@@ -51,6 +51,8 @@ private:
   void launchAll(const llmc_step_v1 &step);
   void observe(uint32_t index, const LaunchPlan &plan, const llmc_step_v1 &step, double seconds);
   void output(const llmc_step_v1 &step);
+  bool chosenOnDevice(const llmc_step_v1 &step, uint32_t row) const;
+  bool samples_ = false; // the program draws tokens itself
   void outputLogits(const llmc_step_v1 &step, bool idsChosen);
   void outputHidden(const llmc_step_v1 &step);
   void rowsToStaging(uint64_t arenaOffset, uint32_t first, uint32_t count, uint64_t rowBytes);

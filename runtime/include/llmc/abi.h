@@ -60,6 +60,21 @@ typedef struct llmc_sampler_v1 {
   uint32_t reserved;
 } llmc_sampler_v1;
 
+/* The part of llmc_sampler_v1 that generated code samples by (step field SAMPLERS). 48 bytes, read as 12 words. Tokens with
+ * y = (logit - largest) * inverse_temperature are kept by top-k, then top-p, then min-p, and one is drawn. */
+typedef struct llmc_row_sampler {
+  float inverse_temperature; /* 1 for greedy rows */
+  float noise;               /* 1: draw; 0: greedy */
+  int32_t top_k;
+  int32_t top_k_rounds;      /* of bisection; 0: top-k is off */
+  float top_p;
+  int32_t top_p_rounds;      /* 0: top-p is off */
+  float log_min_p;           /* ln(min_p); -inf: off */
+  uint32_t reserved;
+  uint32_t seed[2];          /* low word first */
+  uint32_t position[2];
+} llmc_row_sampler;
+
 /* Paged view of one KV group (layers that keep the same tokens). */
 typedef struct llmc_kv_view_v1 {
   const int32_t *block_table; /* [num_seqs, block_table_stride] block ids in position order */
@@ -124,7 +139,8 @@ enum llmc_step_field {
   LLMC_FIELD_BLOCK_TABLE = 4, /* int32 [num_seqs, block_table_stride] (KV group 0) */
   LLMC_FIELD_QUERY_TILES = 5, /* llmc_query_tile [number of query tiles] for this launch's row_block */
   LLMC_FIELD_EMBEDDINGS = 6,  /* f32 [num_tokens, padded hidden] or null */
-  LLMC_FIELD_NUM_BLOCKS = 7   /* int32 [1] blocks of the KV pool (bounds checks) */
+  LLMC_FIELD_NUM_BLOCKS = 7,  /* int32 [1] blocks of the KV pool (bounds checks) */
+  LLMC_FIELD_SAMPLERS = 8     /* llmc_row_sampler [num_logits] */
 };
 
 /* What the dynamic row count of a launch is. */
@@ -225,7 +241,7 @@ typedef struct llmc_program_v1 {
   uint64_t arena_bytes;
   uint64_t logits_offset; /* f32 [num_logits, padded vocab] in the arena */
   uint64_t hidden_offset; /* f32 [num_logits, padded hidden] in the arena, input of the head (after the norm) or UINT64_MAX */
-  uint64_t ids_offset;    /* int32 [num_logits] in the arena: id of the largest logit, the lowest on ties; or UINT64_MAX */
+  uint64_t ids_offset;    /* int32 [num_logits] in the arena: the sampled ids, -1 for a row that is not finite; or UINT64_MAX */
 } llmc_program_v1;
 
 /* Packed forms of a weight (docs/packing.md; written by lib/Target/Packing only). n16: panels of 16

@@ -15,7 +15,7 @@
 // CUDA-NEXT: %[[H:.*]] = lm.gated_linear silu %[[A]], @b.ffn_gate_up {arith = #lm.arith<bf16>}
 // CUDA-NEXT: %[[R:.*]] = lm.round %[[H]]
 // CUDA-NEXT: %[[Y:.*]] = lm.linear %[[R]] residual %{{.*}}, @b.down {arith = #lm.arith<bf16>}
-// CUDA-NEXT: %[[I:.*]] = lm.argmax %[[Y]] : tensor<?x64xf32> -> tensor<?xi32>
+// CUDA-NEXT: %[[I:.*]] = lm.sample %[[Y]] : tensor<?x64xf32> -> tensor<?xi32>
 // CUDA-NEXT: return %[[Y]], %{{.*}}, %[[I]]
 
 !kv = !lm.kv<heads = 1, k_dim = 32, v_dim = 32, element = f32, block = 0>

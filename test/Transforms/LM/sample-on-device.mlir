@@ -5,7 +5,7 @@
 // The ids come last, behind the caches, and have a name for dumps.
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: -> (tensor<?x40xf32>, !lm.kv<{{.*}}>, tensor<?xi32>)
-// CHECK: %[[I:.*]] = lm.argmax %{{.*}} : tensor<?x40xf32> -> tensor<?xi32> loc("greedy_ids")
+// CHECK: %[[I:.*]] = lm.sample %{{.*}} : tensor<?x40xf32> -> tensor<?xi32> loc("sampled_ids")
 // CHECK: return %{{.*}}, %{{.*}}, %[[I]]
 func.func @step(%logits: tensor<?x40xf32>, %kv: !kv) -> (tensor<?x40xf32>, !kv) {
   return %logits, %kv : tensor<?x40xf32>, !kv
@@ -15,7 +15,7 @@ func.func @step(%logits: tensor<?x40xf32>, %kv: !kv) -> (tensor<?x40xf32>, !kv) 
 
 // Must not fire: the step has ids.
 // CHECK-LABEL: func.func @step
-// CHECK-NOT: lm.argmax
+// CHECK-NOT: lm.sample
 func.func @step(%logits: tensor<?x40xf32>, %ids: tensor<?xi32>) -> (tensor<?x40xf32>, tensor<?xi32>) {
   return %logits, %ids : tensor<?x40xf32>, tensor<?xi32>
 }

@@ -106,10 +106,10 @@ def LMPackWeightsPass : LM_Pass<"lm-pack-weights"> {
 }
 
 def LMSampleOnDevicePass : LM_Pass<"lm-sample-on-device"> {
-  let summary = "greedy ids as a result of the step";
+  let summary = "sampled ids as a result of the step";
   let description = [{
-    Appends `lm.argmax` of the logits (the first result) to `@step` and its ids to the results, so that a greedy row needs
-    no logits on the host. Does nothing where the step returns ids already.
+    Appends `lm.sample` of the logits (the first result) to `@step` and its ids to the results, so that only ids leave the
+    device. Does nothing where the step returns ids already.
   }];
 }
 

@@ -1,0 +1,21 @@
+// A unit samples one row: largest logit, thresholds by bisection in loops that run no round when they are off, then one pass
+// that adds noise and keeps the best. The settings are words of the step's samplers.
+// RUN: llmc-opt %s --pass-pipeline='builtin.module(lm-to-tile{target=cuda})' | FileCheck %s
+
+// CHECK: rt.dispatch "sample"(%{{.*}}) {fields = [#rt.field<samplers>], {{.*}}kernel = @sample_40
+// CHECK: tile.kernel @sample_40(%[[X:.*]]: memref<?x64xf32>, %[[S:.*]]: memref<?x12xi32>, %[[IDS:.*]]: memref<?xi32>,
+// The largest logit, and whether all are finite.
+// CHECK: tile.reduce max {{.*}} : vector<64xf32> -> f32
+// CHECK: tile.reduce max {{.*}} : vector<64xi32> -> i32
+// Top-k counts, top-p sums probabilities.
+// CHECK: tile.reduce add {{.*}} : vector<64xf32> -> f32
+// CHECK: math.exp
+// Philox and Gumbel noise.
+// CHECK: arith.extui {{.*}} : vector<64xi32> to vector<64xi64>
+// CHECK: math.log
+// CHECK: tile.reduce max {{.*}} : vector<64xf32> -> f32
+// CHECK: tile.store {{.*}}, %[[IDS]]
+func.func @step(%logits: tensor<?x40xf32>) -> tensor<?xi32> {
+  %i = lm.sample %logits : tensor<?x40xf32> -> tensor<?xi32>
+  return %i : tensor<?xi32>
+}

@@ -2,10 +2,7 @@
 #include "lib/Target/Object/Optimize.h"
 #include "llmc/Target/CodeGen.h"
 
-#include "mlir/Target/LLVMIR/Export.h"
-
 #include "llvm/ADT/StringSet.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/TargetSelect.h"
 
@@ -42,16 +39,14 @@ static std::string unknownSymbols(llvm::ArrayRef<char> code, const llvm::StringS
 
 mlir::LogicalResult llmc::generateCode(mlir::ModuleOp module, const CPUTarget &target, CodeForm form,
                                        llvm::SmallVectorImpl<char> &code) {
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> llvmModule = mlir::translateModuleToLLVMIR(module, context, "kernel");
-  if (!llvmModule)
-    return module.emitError("translation to LLVM IR failed");
   std::string error;
   std::unique_ptr<llvm::TargetMachine> machine = machineOf(target, error);
   if (!machine)
     return module.emitError("no code generator: ") << error;
-  llvmModule->setTargetTriple(machine->getTargetTriple());
-  llvmModule->setDataLayout(machine->createDataLayout());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> llvmModule = translate(module, *machine, context);
+  if (!llvmModule)
+    return mlir::failure();
   llvmModule->setPICLevel(llvm::PICLevel::BigPIC);
 
   llvm::StringSet<> declared;
@@ -67,18 +62,8 @@ mlir::LogicalResult llmc::generateCode(mlir::ModuleOp module, const CPUTarget &t
   }
   optimize(*llvmModule, *machine);
 
-  llvm::raw_svector_ostream stream(code);
-  if (form == CodeForm::LLVM) {
-    llvmModule->print(stream, nullptr);
-    return mlir::success();
-  }
-  llvm::legacy::PassManager emit;
-  emit.add(new llvm::TargetLibraryInfoWrapperPass(noLibrary(machine->getTargetTriple())));
-  if (machine->addPassesToEmitFile(emit, stream, nullptr,
-                                   form == CodeForm::Object ? llvm::CodeGenFileType::ObjectFile
-                                                            : llvm::CodeGenFileType::AssemblyFile))
-    return module.emitError("the target writes no such file");
-  emit.run(*llvmModule);
+  if (failed(emitCode(module, *llvmModule, *machine, form, code)))
+    return mlir::failure();
   if (form == CodeForm::Object)
     if (std::string names = unknownSymbols(code, declared); !names.empty())
       return module.emitError("expected code without library calls, got calls of ") << names;

@@ -2,11 +2,8 @@
 #include "lib/Target/Object/Optimize.h"
 #include "llmc/Target/CodeGen.h"
 
-#include "mlir/Target/LLVMIR/Export.h"
-
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 
@@ -43,10 +40,6 @@ static std::string calledFunctions(const llvm::Module &module) {
 
 mlir::LogicalResult llmc::generatePTX(mlir::ModuleOp module, const GPUTarget &target, CodeForm form,
                                       llvm::SmallVectorImpl<char> &code) {
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> llvmModule = mlir::translateModuleToLLVMIR(module, context, "kernel");
-  if (!llvmModule)
-    return module.emitError("translation to LLVM IR failed");
   LLVMInitializeNVPTXTargetInfo();
   LLVMInitializeNVPTXTarget();
   LLVMInitializeNVPTXTargetMC();
@@ -56,8 +49,10 @@ mlir::LogicalResult llmc::generatePTX(mlir::ModuleOp module, const GPUTarget &ta
                                                                target.features, llvm::Reloc::PIC_, error);
   if (!machine)
     return module.emitError("no code generator: ") << error;
-  llvmModule->setTargetTriple(machine->getTargetTriple());
-  llvmModule->setDataLayout(machine->createDataLayout());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> llvmModule = translate(module, *machine, context);
+  if (!llvmModule)
+    return mlir::failure();
   for (llvm::Function &function : *llvmModule)
     if (!function.isDeclaration())
       function.addFnAttr("no-builtins");
@@ -67,16 +62,5 @@ mlir::LogicalResult llmc::generatePTX(mlir::ModuleOp module, const GPUTarget &ta
       keepLargeLoopsRolled(function);
   if (std::string names = calledFunctions(*llvmModule); !names.empty())
     return module.emitError("expected code without library calls, got calls of ") << names;
-
-  llvm::raw_svector_ostream stream(code);
-  if (form == CodeForm::LLVM) {
-    llvmModule->print(stream, nullptr);
-    return mlir::success();
-  }
-  llvm::legacy::PassManager emit;
-  emit.add(new llvm::TargetLibraryInfoWrapperPass(noLibrary(machine->getTargetTriple())));
-  if (machine->addPassesToEmitFile(emit, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
-    return module.emitError("the target writes no such file");
-  emit.run(*llvmModule);
-  return mlir::success();
+  return emitCode(module, *llvmModule, *machine, form, code);
 }

@@ -71,23 +71,24 @@ void Assignment::visit(Operation *op) {
       });
 }
 
+void Assignment::markProduct(Value result, Value left) {
+  products = true;
+  classOf(result).product = true;
+  if (!isFree(left))
+    classOf(left).operand = true;
+}
+
 /// Then what is wanted of each class.
 void Assignment::mark(Operation *op) {
   TypeSwitch<Operation *>(op)
       .Case([&](tile::DotOp dot) {
-        products = true;
-        classOf(dot.getResult()).product = true;
-        if (!isFree(dot.getA()))
-          classOf(dot.getA()).operand = true;
+        markProduct(dot.getResult(), dot.getA());
         auto packed = cast<tile::PackedType>(dot.getB().getType());
         if (packed.getFormat() == tile::Format::BF16KN)
           classOf(dot.getResult()).block = packed.getN() % 64 == 0 ? 8 : packed.getN() % 32 == 0 ? 4 : 2;
       })
       .Case([&](tile::ScaledDotOp dot) { // reads its scales where they lie
-        products = true;
-        classOf(dot.getResult()).product = true;
-        if (!isFree(dot.getCodes()))
-          classOf(dot.getCodes()).operand = true;
+        markProduct(dot.getResult(), dot.getCodes());
       })
       .Case([&](tile::WaitOp wait) {
         products = true;

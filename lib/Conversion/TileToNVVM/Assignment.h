@@ -40,6 +40,7 @@ private:
   Class &classOf(mlir::Value value) { return facts[classes.getOrInsertLeaderValue(value.getAsOpaquePointer())]; }
   void visit(mlir::Operation *op);
   void mark(mlir::Operation *op);
+  void markProduct(mlir::Value result, mlir::Value left);
   mlir::FailureOr<Layout> decide(mlir::Value value, const Shape &cta);
 
   llvm::EquivalenceClasses<void *> classes;

@@ -93,6 +93,9 @@ private:
 
   // ScaledDot.cpp
   mlir::LogicalResult emitScaledDot(tile::ScaledDotOp op);
+  mlir::Value panelOf(const PackedRef &packed, int64_t tile) { ///< of this warp in panel tile `tile`
+    return at(packed.base, mul(add(warp, tile * cta.warps()), packed.panelBytes));
+  }
 
   // Fragments.cpp: 32-bit registers of two bf16.
   /// Rows g and g + 8 of panel `panel`, k from 8t on of group `group` of 32: words [4] of each.
@@ -100,7 +103,13 @@ private:
     mlir::Value low[4], high[4];
   };
   mlir::FailureOr<WeightWords> weightWords(const PackedRef &packed, int64_t tile, int64_t group);
-  void dequantize(const PackedRef &packed, mlir::Value record, mlir::Value lane, int64_t group, int64_t row, mlir::Value words[4]);
+  /// A quantised row's share of a group of 32, as it is stored: this thread's codes (q8_0: two words), scale, minimum (q4_1).
+  struct RowCodes {
+    mlir::Value first, second, scale, minimum;
+  };
+  /// Of row `group` + offset of a panel.
+  RowCodes rowCodes(const PackedRef &packed, mlir::Value panel, int64_t groupOfK, int64_t offset);
+  void dequantize(const PackedRef &packed, mlir::Value panel, int64_t groupOfK, int64_t offset, mlir::Value words[4]);
   /// Right-operand registers of column tile `tile` (8 columns, or those of `block` tiles for bf16_kn).
   mlir::Value pair(mlir::Value low, mlir::Value high); ///< two bf16 (or f32, rounded) as one register
   mlir::Value wordsOfRow(const PackedRef &packed, int64_t tile, int64_t k);

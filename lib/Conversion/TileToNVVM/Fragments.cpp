@@ -46,47 +46,56 @@ Value Emitter::pair(Value low, Value high) {
 // Weights: rows of the instruction's left operand
 //===----------------------------------------------------------------------===//
 
-/// Codes and scales of one row's share of a group of 32, dequantised in f32 and rounded to bf16.
-void Emitter::dequantize(const PackedRef &ref, Value record, Value lane, int64_t group, int64_t row, Value words[4]) {
+// Records as docs/packing.md has them: scales (and minimums), then chunks of 64 bytes in which a row has a word.
+Emitter::RowCodes Emitter::rowCodes(const PackedRef &ref, Value panel, int64_t groupOfK, int64_t offset) {
   tile::Format format = ref.type.getFormat();
-  int64_t half = format == tile::Format::Q4_1 ? 0 : group % 2;
-  Value scales = at(at(record, mul(lane, 2)), row * 2);
+  int64_t half = format == tile::Format::Q4_1 ? 0 : groupOfK % 2;
+  Value record = at(panel, groupOfK * 32 / tile::recordK(format) * ref.recordBytes);
+  Value scales = at(at(record, mul(group, 2)), offset * 2);
   auto widened = [&](int64_t bytes) -> Value {
     return arith::ExtFOp::create(b, loc, b.getF32Type(), load(b.getF16Type(), at(scales, bytes), 2));
   };
-  Value d = widened(half * 32), minimum = format == tile::Format::Q4_1 ? widened(32) : Value();
-  auto value = [&](Value word, int64_t shift, int64_t mask, float offset) -> Value {
+  RowCodes codes;
+  codes.scale = widened(half * 32);
+  if (format == tile::Format::Q4_1)
+    codes.minimum = widened(32);
+  bool wide = format == tile::Format::Q8_0;
+  Value place = at(at(record, add(mul(group, 4), mul(quad, wide ? 128 : 64))), 64 + offset * 4 + half * (wide ? 512 : 256));
+  codes.first = load(b.getI32Type(), place, 4);
+  if (wide)
+    codes.second = load(b.getI32Type(), at(place, 64), 4);
+  return codes;
+}
+
+/// Codes dequantised in f32 and rounded to bf16.
+void Emitter::dequantize(const PackedRef &ref, Value panel, int64_t groupOfK, int64_t offset, Value words[4]) {
+  RowCodes codes = rowCodes(ref, panel, groupOfK, offset);
+  auto value = [&](Value word, int64_t shift, int64_t mask, float zero) -> Value {
     Value code = word;
     if (shift)
       code = arith::ShRUIOp::create(b, loc, code, i32(shift));
     if (shift + llvm::popcount(static_cast<uint64_t>(mask)) < 32)
       code = arith::AndIOp::create(b, loc, code, i32(mask));
     Value q = arith::UIToFPOp::create(b, loc, b.getF32Type(), code);
-    if (minimum)
-      return LLVM::FMAOp::create(b, loc, q, d, minimum);
-    return arith::MulFOp::create(b, loc, arith::SubFOp::create(b, loc, q, constantF32(offset)), d);
+    if (codes.minimum)
+      return LLVM::FMAOp::create(b, loc, q, codes.scale, codes.minimum);
+    return arith::MulFOp::create(b, loc, arith::SubFOp::create(b, loc, q, constantF32(zero)), codes.scale);
   };
-  bool wide = format == tile::Format::Q8_0;
-  Value codes = at(at(record, add(mul(lane, 4), mul(quad, wide ? 128 : 64))), 64 + row * 4 + half * (wide ? 512 : 256));
-  Value first = load(b.getI32Type(), codes, 4);
-  if (wide) { // byte i of chunks 2t and 2t + 1
-    Value second = load(b.getI32Type(), at(codes, 64), 4);
-    for (int64_t i = 0; i < 4; ++i) {
-      Value word = i < 2 ? first : second;
+  for (int64_t i = 0; i < 4; ++i) {
+    if (codes.second) { // byte i of chunks 2t and 2t + 1
+      Value word = i < 2 ? codes.first : codes.second;
       words[i] = pair(value(word, i % 2 * 16, 255, 128.0f), value(word, i % 2 * 16 + 8, 255, 128.0f));
+      continue;
     }
-    return;
-  }
-  for (int64_t i = 0; i < 4; ++i) { // k = 8t + b in the low nibble of byte b, 8t + 4 + b in the high one
-    int64_t shift = i % 2 * 16 + i / 2 * 4;
-    words[i] = pair(value(first, shift, 15, 8.0f), value(first, shift + 8, 15, 8.0f));
+    int64_t shift = i % 2 * 16 + i / 2 * 4; // k = 8t + b in the low nibble of byte b, 8t + 4 + b in the high one
+    words[i] = pair(value(codes.first, shift, 15, 8.0f), value(codes.first, shift + 8, 15, 8.0f));
   }
 }
 
 FailureOr<Emitter::WeightWords> Emitter::weightWords(const PackedRef &ref, int64_t tile, int64_t groupOfK) {
   tile::Format format = ref.type.getFormat();
   WeightWords words;
-  Value panel = at(ref.base, mul(add(warp, tile * cta.warps()), ref.panelBytes));
+  Value panel = panelOf(ref, tile);
   if (format == tile::Format::BF16NK) {
     auto type = VectorType::get({4}, b.getI32Type());
     Value row = at(at(panel, add(mul(group, ref.recordBytes), mul(quad, 16))), groupOfK * 64);
@@ -99,9 +108,8 @@ FailureOr<Emitter::WeightWords> Emitter::weightWords(const PackedRef &ref, int64
   }
   if (!tile::isQuantized(format))
     return failure();
-  Value record = at(panel, groupOfK * 32 / tile::recordK(format) * ref.recordBytes);
-  dequantize(ref, record, group, groupOfK, 0, words.low);
-  dequantize(ref, record, group, groupOfK, 8, words.high);
+  dequantize(ref, panel, groupOfK, 0, words.low);
+  dequantize(ref, panel, groupOfK, 8, words.high);
   return words;
 }
 

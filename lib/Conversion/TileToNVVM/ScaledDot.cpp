@@ -17,8 +17,9 @@ using namespace llmc::cuda;
 
 namespace {
 
-/// A weight row's share of a group: bytes of codes for k 8t .. 8t + 3 and 8t + 4 .. 8t + 7, scale, minimum (or null).
-struct RowCodes {
+/// A weight row's share of a group as the instruction takes it: signed bytes for k 8t .. 8t + 3 and 8t + 4 .. 8t + 7, scale,
+/// minimum (or null).
+struct RowBytes {
   Value words[2], scale, minimum;
 };
 
@@ -26,34 +27,16 @@ struct Group {
   Emitter &e;
   OpBuilder &b;
   Location loc;
-  const PackedRef &ref;
-  Value lane, quad; // of the warp: lane / 4, lane % 4
 
   Value xorWord(Value x, int64_t mask) { return arith::XOrIOp::create(b, loc, x, e.i32(mask)); }
   Value andWord(Value x, int64_t mask) { return arith::AndIOp::create(b, loc, x, e.i32(mask)); }
 
-  RowCodes row(Value panel, int64_t group, int64_t offset) {
-    tile::Format format = ref.type.getFormat();
-    int64_t half = format == tile::Format::Q4_1 ? 0 : group % 2;
-    Value record = e.at(panel, group * 32 / tile::recordK(format) * ref.recordBytes);
-    auto f16 = [&](int64_t bytes) -> Value {
-      Value x = e.load(b.getF16Type(), e.at(e.at(record, e.mul(lane, 2)), offset * 2 + bytes), 2);
-      return arith::ExtFOp::create(b, loc, b.getF32Type(), x);
-    };
-    RowCodes codes;
-    codes.scale = f16(half * 32);
-    bool wide = format == tile::Format::Q8_0;
-    Value place = e.at(e.at(record, e.add(e.mul(lane, 4), e.mul(quad, wide ? 128 : 64))), 64 + offset * 4 + half * (wide ? 512 : 256));
-    Value first = e.load(b.getI32Type(), place, 4);
-    if (wide) { // stored with 128 added
-      codes.words[0] = xorWord(first, 0x80808080);
-      codes.words[1] = xorWord(e.load(b.getI32Type(), e.at(place, 64), 4), 0x80808080);
-      return codes;
-    }
-    codes.words[0] = andWord(first, 0x0F0F0F0F);
-    codes.words[1] = andWord(arith::ShRUIOp::create(b, loc, first, e.i32(4)), 0x0F0F0F0F);
-    codes.minimum = format == tile::Format::Q4_1 ? f16(32) : Value(arith::MulFOp::create(b, loc, codes.scale, e.constantF32(-8.0f)));
-    return codes;
+  RowBytes signedBytes(Value first, Value second, Value scale, Value minimum) {
+    if (second) // stored with 128 added
+      return {{xorWord(first, 0x80808080), xorWord(second, 0x80808080)}, scale, {}};
+    if (!minimum) // q4_0: q - 8
+      minimum = arith::MulFOp::create(b, loc, scale, e.constantF32(-8.0f));
+    return {{andWord(first, 0x0F0F0F0F), andWord(arith::ShRUIOp::create(b, loc, first, e.i32(4)), 0x0F0F0F0F)}, scale, minimum};
   }
 
   /// Four bytes, the first the lowest.
@@ -66,7 +49,7 @@ struct Group {
     return LLVM::BitcastOp::create(b, loc, b.getI32Type(), vector);
   }
 
-  Values integerProduct(StringRef name, const RowCodes &low, const RowCodes &high, Value b0, Value b1) {
+  Values integerProduct(StringRef name, const RowBytes &low, const RowBytes &high, Value b0, Value b1) {
     Type i32 = b.getI32Type();
     auto four = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32, i32, i32});
     Value zero = e.i32(0);
@@ -78,7 +61,7 @@ struct Group {
   }
 
   /// The exact dots of rows g and g + 8 with tokens 2t and 2t + 1 of a column tile; `x`: this thread's eight codes.
-  Values dots(const RowCodes &low, const RowCodes &high, ArrayRef<Value> x) {
+  Values dots(const RowBytes &low, const RowBytes &high, ArrayRef<Value> x) {
     constexpr llvm::StringLiteral isSigned = "llvm.nvvm.mma.m16n8k32.row.col.s8", isUnsigned = "llvm.nvvm.mma.m16n8k32.row.col.s8.u8";
     if (x.front().getType().isInteger(8))
       return integerProduct(isSigned, low, high, bytes(x.take_front(4)), bytes(x.drop_front(4)));
@@ -121,18 +104,22 @@ LogicalResult Emitter::emitScaledDot(tile::ScaledDotOp op) {
     return {extract(both, 0), extract(both, 1)};
   };
 
-  Group product{*this, b, loc, ref, group, quad};
+  Group product{*this, b, loc};
+  auto rowBytes = [&](Value panel, int64_t g, int64_t offset) {
+    RowCodes codes = rowCodes(ref, panel, g, offset);
+    return product.signedBytes(codes.first, codes.second, codes.scale, codes.minimum);
+  };
   int64_t groups = left.cols / 32, tokenTiles = (layout.rows + 7) / 8, panelTiles = acc.size() / 4 / tokenTiles;
   for (int64_t g = 0; g < groups; ++g)
     for (int64_t tile = 0; tile < panelTiles; ++tile) {
-      Value panel = at(ref.base, mul(add(warp, tile * cta.warps()), ref.panelBytes));
-      RowCodes low = product.row(panel, g, 0), high = product.row(panel, g, 8);
+      Value panel = panelOf(ref, tile);
+      RowBytes low = rowBytes(panel, g, 0), high = rowBytes(panel, g, 8);
       for (int64_t tokens = 0; tokens < tokenTiles; ++tokens) {
         Values sums = product.dots(low, high, ArrayRef(x).slice((tokens * groups + g) * 8, 8));
         for (int64_t bit = 0; bit < 2; ++bit) {
           auto [scale, scaledSum] = scalesOf(8 * tokens + bit, g);
           for (int64_t half = 0; half < 2; ++half) {
-            const RowCodes &row = half ? high : low;
+            const RowBytes &row = half ? high : low;
             Value &c = acc[(tile * tokenTiles + tokens) * 4 + half * 2 + bit];
             Value real = arith::SIToFPOp::create(b, loc, b.getF32Type(), sums[half * 2 + bit]);
             c = LLVM::FMAOp::create(b, loc, real, arith::MulFOp::create(b, loc, row.scale, scale), c);

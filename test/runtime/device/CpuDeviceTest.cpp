@@ -1,3 +1,4 @@
+#include "test/ErrorOf.h"
 #include "FakeDevice.h"
 #include "llmc/Support/Error.h"
 #include "runtime/device/cpu/CpuFeatures.h"
@@ -14,15 +15,6 @@ using namespace llmc;
 using fake::Loaded;
 
 namespace {
-
-std::string errorOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "";
-}
 
 void expectError(const std::function<void()> &body, const std::string &part) {
   const std::string text = errorOf(body);

@@ -1,3 +1,4 @@
+#include "test/ErrorOf.h"
 #include "FakeDevice.h"
 #include "llmc/Support/Error.h"
 #include "runtime/engine/Engine.h"
@@ -37,15 +38,6 @@ std::vector<int32_t> greedy(std::vector<int32_t> ids, size_t count) {
 }
 
 std::vector<int32_t> out(const Sequence &s) { return {s.output().begin(), s.output().end()}; }
-
-std::string errorOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(BlockManager, SharesAndCopiesOnWrite) {
   BlockManager blocks(3);

@@ -1,3 +1,4 @@
+#include "test/ErrorOf.h"
 #include "FakePackage.h"
 #include "llmc/Support/Error.h"
 
@@ -11,21 +12,6 @@ using namespace llmc;
 using namespace fake;
 
 namespace {
-
-std::string errorOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "";
-}
-
-#define EXPECT_ERROR(body, part)                                                                                       \
-  do {                                                                                                                 \
-    const std::string got_ = errorOf([&] { body; });                                                                   \
-    EXPECT_NE(got_.find(part), std::string::npos) << "got: " << got_;                                                  \
-  } while (false)
 
 void writeFile(const std::string &path, const std::string &bytes) {
   std::ofstream file(path, std::ios::binary);

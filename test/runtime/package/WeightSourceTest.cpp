@@ -1,4 +1,5 @@
 //===- WeightSourceTest.cpp - weights in the package, beside it, nowhere --===//
+#include "test/ErrorOf.h"
 #include "llmc/Support/Error.h"
 #include "runtime/package/PackageWriter.h"
 #include "runtime/package/RandomSource.h"
@@ -41,20 +42,6 @@ std::string readAll(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 void writeAll(const std::string &path, const std::string &bytes) { std::ofstream(path, std::ios::binary) << bytes; }
-
-std::string errorOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "";
-}
-#define EXPECT_ERROR(body, part)                                                                                       \
-  do {                                                                                                                 \
-    const std::string got_ = errorOf([&] { body; });                                                                   \
-    EXPECT_NE(got_.find(part), std::string::npos) << "got: " << got_;                                                  \
-  } while (false)
 
 /// Three weights with gaps between them: panels, rows, a table; and a vector at the end.
 std::vector<PackSpec> specs() {

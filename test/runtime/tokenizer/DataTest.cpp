@@ -74,7 +74,7 @@ TEST(TokenizerData, ErrorsNameWhatIsWrong) {
   std::string bytes = sample().serialize();
   bytes[4] = 9;
   EXPECT_EQ(message([&] { TokenizerData::deserialize(bytes); }),
-            "tokenizer data: expected version 1 to 1, got 9");
+            "tokenizer data: expected version 2, got 9");
   TokenizerData data = sample();
   data.merges.emplace_back("z", "qq");
   EXPECT_EQ(message([&] { Tokenizer::create(data); }),

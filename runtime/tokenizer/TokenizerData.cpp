@@ -274,6 +274,8 @@ std::string TokenizerData::serialize() const {
   w.string(continuingPrefix);
   w.string(endOfWordSuffix);
   w.array(eosIds);
+  w.array(prefixIds);
+  w.array(suffixIds);
   writeList(w, normalizers);
   writeList(w, preTokenizers);
   writeList(w, decoders);
@@ -330,6 +332,8 @@ SerializedTokenizer SerializedTokenizer::read(std::string_view bytes) {
   data.continuingPrefix = r.string("the prefix of continuations");
   data.endOfWordSuffix = r.string("the suffix of words");
   data.eosIds = r.array<int32_t>("eos ids");
+  data.prefixIds = r.array<int32_t>("prefix ids");
+  data.suffixIds = r.array<int32_t>("suffix ids");
   readList(r, data.normalizers, "normalisers");
   readList(r, data.preTokenizers, "pre-tokenisers");
   readList(r, data.decoders, "decoders");

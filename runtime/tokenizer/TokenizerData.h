@@ -165,8 +165,11 @@ struct TokenizerData {
   std::string continuingPrefix, endOfWordSuffix;
   uint32_t maxWordChars = 100; // WordPiece: longer words are unknown
 
+  /// Whether plain text starts with bosId (or prefixIds) and ends with suffixIds.
   bool addBos = false, addEos = false;
   std::vector<int32_t> eosIds; // every id that ends a turn or the text
+  /// What goes before and after plain text by the post-processor. Empty prefixIds: bosId.
+  std::vector<int32_t> prefixIds, suffixIds;
 
   /// Whether spellings are in the byte-level alphabet.
   bool byteLevel() const;

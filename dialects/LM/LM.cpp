@@ -1,6 +1,8 @@
 //===- LM.cpp - the lm dialect: registration, syntax, shared facts --------===//
 #include "dialects/LM/LM.h"
 
+#include "llmc/Frontend/ModelFacts.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -13,36 +15,9 @@ using namespace llmc::lm;
 // Shared facts
 //===----------------------------------------------------------------------===//
 
-unsigned llmc::lm::blockSize(Storage storage) {
-  switch (storage) {
-  case Storage::F32:
-  case Storage::F16:
-  case Storage::BF16:
-    return 1;
-  case Storage::Q4_0:
-  case Storage::Q4_1:
-  case Storage::Q8_0:
-    return 32;
-  }
-  llvm_unreachable("unknown storage");
-}
-
-uint64_t llmc::lm::storageBytes(Storage storage, uint64_t count) {
-  switch (storage) {
-  case Storage::F32:
-    return count * 4;
-  case Storage::F16:
-  case Storage::BF16:
-    return count * 2;
-  case Storage::Q4_0: // f16 d, 16 bytes of codes
-    return count / 32 * 18;
-  case Storage::Q4_1: // f16 d, f16 m, 16 bytes of codes
-    return count / 32 * 20;
-  case Storage::Q8_0: // f16 d, 32 bytes of codes
-    return count / 32 * 34;
-  }
-  llvm_unreachable("unknown storage");
-}
+// A storage and a DType have one order (lib/Target/Package/WritePackage.cpp asserts it).
+unsigned llmc::lm::blockSize(Storage storage) { return llmc::blockSize(DType(storage)); }
+uint64_t llmc::lm::storageBytes(Storage storage, uint64_t count) { return llmc::storageBytes(DType(storage), count); }
 
 int64_t llmc::lm::sourceColumns(WeightOp weight) {
   ArrayRef<int64_t> shape = weight.getShape();

@@ -12,7 +12,10 @@ class LM_I32Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32
 /// Storage of a weight in its file.
 def LM_Storage : LM_I32Enum<"Storage", "element storage of a weight in its file", [
   I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"F16", 1, "f16">, I32EnumAttrCase<"BF16", 2, "bf16">,
-  I32EnumAttrCase<"Q4_0", 3, "q4_0">, I32EnumAttrCase<"Q4_1", 4, "q4_1">, I32EnumAttrCase<"Q8_0", 5, "q8_0">]>;
+  I32EnumAttrCase<"Q4_0", 3, "q4_0">, I32EnumAttrCase<"Q4_1", 4, "q4_1">, I32EnumAttrCase<"Q8_0", 5, "q8_0">,
+  I32EnumAttrCase<"Q5_0", 6, "q5_0">, I32EnumAttrCase<"Q5_1", 7, "q5_1">, I32EnumAttrCase<"Q2_K", 8, "q2_k">,
+  I32EnumAttrCase<"Q3_K", 9, "q3_k">, I32EnumAttrCase<"Q4_K", 10, "q4_k">, I32EnumAttrCase<"Q5_K", 11, "q5_k">,
+  I32EnumAttrCase<"Q6_K", 12, "q6_k">, I32EnumAttrCase<"IQ4_NL", 13, "iq4_nl">, I32EnumAttrCase<"IQ4_XS", 14, "iq4_xs">]>;
 def LM_StorageAttr : EnumAttr<LM_Dialect, LM_Storage, "storage">;
 
 /// Arithmetic contract of a matrix product (DESIGN D1): fixes operand rounding and summation order, so
@@ -24,7 +27,9 @@ def LM_Arith : LM_I32Enum<"Arith", "numerics contract of a matrix product", [
   I32EnumAttrCase<"BF16_EO32", 1, "bf16_eo32">,
   // Activations int8 per group of 32 k; exact int32 dot per group; f32 FMA over ascending groups:
   //   c = fma(float(dot), d_w * d_a, c), and with minimums c = fma(m_w, s_a, c) after it
-  // (q8_0: dot over the signed codes; q4_0: dot over q, then m_w = -8 * d_w).
+  // (q8_0 and tables: dot over the signed codes; q4_0, q5_0: dot over q, then m_w = -zero * d_w).
+  // Weights whose scales hold for 16 k (q2_k, q3_k, q6_k) have a dot over code - zero and an FMA for each 16 k, and minimums
+  // c = fma(m_w, d_a * float(sum of the 16 activation codes), c).
   I32EnumAttrCase<"Q8_G32", 2, "q8_g32">,
   // The same with int16 activations: rounding them costs 2^-16 of a group's largest value instead of 2^-8.
   I32EnumAttrCase<"Q16_G32", 3, "q16_g32">,
@@ -40,7 +45,12 @@ def LM_Layout : LM_I32Enum<"Layout", "packed form of a weight", [
   I32EnumAttrCase<"RowsF32", 0, "rows_f32">, I32EnumAttrCase<"N16F32", 1, "n16_f32">,
   I32EnumAttrCase<"N16F16", 2, "n16_f16">, I32EnumAttrCase<"N16BF16", 3, "n16_bf16">,
   I32EnumAttrCase<"N16Q4_0", 4, "n16_q4_0">, I32EnumAttrCase<"N16Q4_1", 5, "n16_q4_1">,
-  I32EnumAttrCase<"N16Q8_0", 6, "n16_q8_0">, I32EnumAttrCase<"RowsBF16", 7, "rows_bf16">]>;
+  I32EnumAttrCase<"N16Q8_0", 6, "n16_q8_0">, I32EnumAttrCase<"RowsBF16", 7, "rows_bf16">,
+  I32EnumAttrCase<"N16Q5_0", 8, "n16_q5_0">, I32EnumAttrCase<"N16Q5_1", 9, "n16_q5_1">,
+  I32EnumAttrCase<"N16Q2_K", 10, "n16_q2_k">, I32EnumAttrCase<"N16Q3_K", 11, "n16_q3_k">,
+  I32EnumAttrCase<"N16Q4_K", 12, "n16_q4_k">, I32EnumAttrCase<"N16Q5_K", 13, "n16_q5_k">,
+  I32EnumAttrCase<"N16Q6_K", 14, "n16_q6_k">, I32EnumAttrCase<"N16IQ4_NL", 15, "n16_iq4_nl">,
+  I32EnumAttrCase<"N16IQ4_XS", 16, "n16_iq4_xs">]>;
 def LM_LayoutAttr : EnumAttr<LM_Dialect, LM_Layout, "layout"> {
   let assemblyFormat = "`<` $value `>`";
 }

@@ -39,46 +39,43 @@ void TileDialect::initialize() {
 // Formats
 //===----------------------------------------------------------------------===//
 
-int64_t llmc::tile::recordK(Format format) {
+CodedForm llmc::tile::codedForm(Format format) {
   switch (format) {
   case Format::F32:
   case Format::F16:
+  case Format::BF16Pairs:
   case Format::BF16NK:
   case Format::BF16KN:
-    return 1;
-  case Format::BF16Pairs:
-    return 2;
-  case Format::Q4_1:
-    return 32;
-  case Format::Q4_0:
-  case Format::Q8_0:
-    return 64;
+    return {};
+  case Format::Q4_0: return llmc::codedForm(LLMC_LAYOUT_N16_Q4_0);
+  case Format::Q4_1: return llmc::codedForm(LLMC_LAYOUT_N16_Q4_1);
+  case Format::Q8_0: return llmc::codedForm(LLMC_LAYOUT_N16_Q8_0);
+  case Format::Q5_0: return llmc::codedForm(LLMC_LAYOUT_N16_Q5_0);
+  case Format::Q5_1: return llmc::codedForm(LLMC_LAYOUT_N16_Q5_1);
+  case Format::Q2_K: return llmc::codedForm(LLMC_LAYOUT_N16_Q2_K);
+  case Format::Q3_K: return llmc::codedForm(LLMC_LAYOUT_N16_Q3_K);
+  case Format::Q4_K: return llmc::codedForm(LLMC_LAYOUT_N16_Q4_K);
+  case Format::Q5_K: return llmc::codedForm(LLMC_LAYOUT_N16_Q5_K);
+  case Format::Q6_K: return llmc::codedForm(LLMC_LAYOUT_N16_Q6_K);
+  case Format::IQ4_NL: return llmc::codedForm(LLMC_LAYOUT_N16_IQ4_NL);
+  case Format::IQ4_XS: return llmc::codedForm(LLMC_LAYOUT_N16_IQ4_XS);
   }
   llvm_unreachable("unknown format");
+}
+
+int64_t llmc::tile::recordK(Format format) {
+  if (CodedForm form = codedForm(format))
+    return form.recordK;
+  return format == Format::BF16Pairs ? 2 : 1;
 }
 
 int64_t llmc::tile::recordBytes(Format format) {
-  switch (format) {
-  case Format::F32:
-  case Format::BF16Pairs:
-    return 64;
-  case Format::F16:
-  case Format::BF16NK:
-  case Format::BF16KN:
-    return 32;
-  case Format::Q4_1:
-    return 320;
-  case Format::Q4_0:
-    return 576;
-  case Format::Q8_0:
-    return 1088;
-  }
-  llvm_unreachable("unknown format");
+  if (CodedForm form = codedForm(format))
+    return form.recordBytes();
+  return format == Format::F32 || format == Format::BF16Pairs ? 64 : 32;
 }
 
-bool llmc::tile::isQuantized(Format format) {
-  return format == Format::Q4_0 || format == Format::Q4_1 || format == Format::Q8_0;
-}
+bool llmc::tile::isQuantized(Format format) { return bool(codedForm(format)); }
 
 LogicalResult PackedType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t k, int64_t n, Format format) {
   if (k <= 0 || n <= 0 || n % 16)
@@ -170,6 +167,10 @@ LogicalResult LoadPackedOp::verify() {
   auto memref = cast<MemRefType>(getMemref().getType());
   if (static_cast<int64_t>(getIndices().size()) != memref.getRank())
     return emitOpError("expected ") << memref.getRank() << " indices, got " << getIndices().size();
+  auto packed = cast<PackedType>(getResult().getType());
+  int64_t first = getFirst(), record = recordK(packed.getFormat());
+  if (first && (first < 0 || first % 32 || first + packed.getK() > record || !isQuantized(packed.getFormat())))
+    return emitOpError("expected a first k that is a multiple of 32 inside a record of codes, got ") << first << " for " << packed;
   return success();
 }
 

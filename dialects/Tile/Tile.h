@@ -11,6 +11,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "llmc/Target/CodedForm.h"
+
 #include "dialects/Tile/TileDialect.h.inc"
 #include "dialects/Tile/TileEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
@@ -21,7 +23,9 @@
 #include "dialects/Tile/TileOps.h.inc"
 
 namespace llmc::tile {
-/// k of one record of a format: 32 (q4_1), 64 (q4_0, q8_0: two groups), 2 (bf16 pairs), 1.
+/// How the records of a format of codes are made; false for dense formats.
+CodedForm codedForm(Format format);
+/// k of one record of a format: 32, 64 or 256 (codes), 2 (bf16 pairs), 1.
 int64_t recordK(Format format);
 /// Bytes of one record for 16 columns (docs/packing.md).
 int64_t recordBytes(Format format);

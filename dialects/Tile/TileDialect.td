@@ -34,7 +34,10 @@ def Tile_Format : Tile_I32Enum<"Format", "memory form of a packed right operand"
   I32EnumAttrCase<"BF16Pairs", 2, "bf16_pairs">, // [k / 2][n][2]
   I32EnumAttrCase<"Q4_0", 3, "q4_0">, I32EnumAttrCase<"Q4_1", 4, "q4_1">, I32EnumAttrCase<"Q8_0", 5, "q8_0">,
   I32EnumAttrCase<"BF16NK", 6, "bf16_nk">,      // [n][k]
-  I32EnumAttrCase<"BF16KN", 7, "bf16_kn">]>;    // [k][n]
+  I32EnumAttrCase<"BF16KN", 7, "bf16_kn">,      // [k][n]
+  I32EnumAttrCase<"Q5_0", 8, "q5_0">, I32EnumAttrCase<"Q5_1", 9, "q5_1">, I32EnumAttrCase<"Q2_K", 10, "q2_k">,
+  I32EnumAttrCase<"Q3_K", 11, "q3_k">, I32EnumAttrCase<"Q4_K", 12, "q4_k">, I32EnumAttrCase<"Q5_K", 13, "q5_k">,
+  I32EnumAttrCase<"Q6_K", 14, "q6_k">, I32EnumAttrCase<"IQ4_NL", 15, "iq4_nl">, I32EnumAttrCase<"IQ4_XS", 16, "iq4_xs">]>;
 
 def Tile_Arith : Tile_I32Enum<"DotArith", "rounding and order of a dot product", [
   I32EnumAttrCase<"F32", 0, "f32">,             // one f32 FMA chain per result over ascending k

@@ -100,11 +100,13 @@ def Tile_LoadPackedOp : Tile_Op<"load_packed", [Pure]> {
     The operand starts at the indexed element; its bytes are not written while the kernel runs (or only before, in
     program order, by the same unit). Panels of 16 columns follow each other along the memref's first dimension; in a
     panel, q* and bf16_pairs have records along the last but one dimension, bf16_nk has [16 columns, k] in its last two.
-    `prefetch` > 0 asks for the bytes that far ahead.
+    `first` is the k within its record at which a q* or iq* operand starts, a multiple of 32. `prefetch` > 0 asks for the
+    bytes that far ahead.
 
     Example: `%w = tile.load_packed %m[%panel, %record, %c0] : memref<36x18x320xi8> -> !tile.packed<32 x 16, q4_1>`
   }];
-  let arguments = (ins AnyMemRef:$memref, Variadic<Index>:$indices, DefaultValuedAttr<I64Attr, "0">:$prefetch);
+  let arguments = (ins AnyMemRef:$memref, Variadic<Index>:$indices, DefaultValuedAttr<I64Attr, "0">:$prefetch,
+                       DefaultValuedAttr<I64Attr, "0">:$first);
   let results = (outs Tile_Packed:$result);
   let assemblyFormat = "$memref `[` $indices `]` attr-dict `:` type($memref) `->` type($result)";
   let hasVerifier = 1;

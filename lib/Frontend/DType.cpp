@@ -5,41 +5,26 @@
 //===----------------------------------------------------------------------===//
 #include "llmc/Frontend/ModelFacts.h"
 
+#include <iterator>
+
 using namespace llmc;
 
-const char *llmc::toString(DType type) {
-  switch (type) {
-  case DType::F32:
-    return "F32";
-  case DType::F16:
-    return "F16";
-  case DType::BF16:
-    return "BF16";
-  case DType::Q4_0:
-    return "Q4_0";
-  case DType::Q4_1:
-    return "Q4_1";
-  case DType::Q8_0:
-    return "Q8_0";
-  }
-  return "?";
-}
+namespace {
+struct Facts {
+  const char *name;
+  unsigned values; // of a block
+  unsigned bytes;  // of a block
+};
+// In the order of DType.
+constexpr Facts facts[] = {{"F32", 1, 4},      {"F16", 1, 2},      {"BF16", 1, 2},     {"Q4_0", 32, 18},   {"Q4_1", 32, 20},
+                           {"Q8_0", 32, 34},   {"Q5_0", 32, 22},   {"Q5_1", 32, 24},   {"Q2_K", 256, 84},  {"Q3_K", 256, 110},
+                           {"Q4_K", 256, 144}, {"Q5_K", 256, 176}, {"Q6_K", 256, 210}, {"IQ4_NL", 32, 18}, {"IQ4_XS", 256, 136}};
+static_assert(std::size(facts) == std::size(kDTypes));
 
-unsigned llmc::blockSize(DType type) { return type <= DType::BF16 ? 1 : 32; }
+const Facts &of(DType type) { return facts[static_cast<size_t>(type)]; }
+} // namespace
 
-uint64_t llmc::storageBytes(DType type, uint64_t count) {
-  switch (type) {
-  case DType::F32:
-    return count * 4;
-  case DType::F16:
-  case DType::BF16:
-    return count * 2;
-  case DType::Q4_0:
-    return count / 32 * 18;
-  case DType::Q4_1:
-    return count / 32 * 20;
-  case DType::Q8_0:
-    return count / 32 * 34;
-  }
-  return 0;
-}
+const char *llmc::toString(DType type) { return of(type).name; }
+unsigned llmc::blockSize(DType type) { return of(type).values; }
+uint64_t llmc::blockBytes(DType type) { return of(type).bytes; }
+uint64_t llmc::storageBytes(DType type, uint64_t count) { return count / of(type).values * of(type).bytes; }

@@ -22,17 +22,20 @@
 
 namespace llmc {
 
-/// Storage type of a tensor as the file has it. Block types (Q*) store rows of
-/// blocks of 32 values along the last dimension (ggml-common.h):
-///   Q4_0: f16 d, 16 bytes of nibbles (low nibble = first half)  w = d*(q-8)
-///   Q4_1: f16 d, f16 m, 16 bytes of nibbles                     w = d*q + m
-///   Q8_0: f16 d, 32 int8                                        w = d*q
-enum class DType { F32, F16, BF16, Q4_0, Q4_1, Q8_0 };
+/// Storage type of a tensor as the file has it. Block types store rows of blocks of 32 or (K, IQ4_XS) 256
+/// values along the last dimension (ggml-common.h; lib/Frontend/Dequantize.cpp has each block's fields).
+enum class DType { F32, F16, BF16, Q4_0, Q4_1, Q8_0, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS };
+
+/// All of them, in order.
+inline constexpr DType kDTypes[] = {DType::F32,  DType::F16,  DType::BF16, DType::Q4_0, DType::Q4_1,
+                                    DType::Q8_0, DType::Q5_0, DType::Q5_1, DType::Q2_K, DType::Q3_K,
+                                    DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_NL, DType::IQ4_XS};
 
 const char *toString(DType type);
 /// Bytes of `count` values; `count` is a multiple of blockSize(type).
 uint64_t storageBytes(DType type, uint64_t count);
-unsigned blockSize(DType type); // 1 or 32
+unsigned blockSize(DType type);    // values: 1, 32 or 256
+uint64_t blockBytes(DType type);   // of one block; of one value of plain types
 
 struct TensorFact {
   std::string name;       // canonical

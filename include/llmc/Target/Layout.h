@@ -7,7 +7,7 @@
 #ifndef LLMC_TARGET_LAYOUT_H
 #define LLMC_TARGET_LAYOUT_H
 
-#include "llmc/abi.h"
+#include "llmc/Target/CodedForm.h"
 
 #include <cstdint>
 
@@ -23,13 +23,9 @@ constexpr uint64_t kPanelRows = 16;
 
 /// Columns (k) that one record of a panel covers; 1 for rows.
 constexpr uint64_t recordK(llmc_layout layout) {
-  switch (layout) {
-  case LLMC_LAYOUT_N16_BF16: return 2;
-  case LLMC_LAYOUT_N16_Q4_1: return 32;
-  case LLMC_LAYOUT_N16_Q4_0:
-  case LLMC_LAYOUT_N16_Q8_0: return 64;
-  default: return 1;
-  }
+  if (CodedForm form = codedForm(layout))
+    return form.recordK;
+  return layout == LLMC_LAYOUT_N16_BF16 ? 2 : 1;
 }
 
 /// Bytes of one record of a panel; of one element for rows.
@@ -39,12 +35,9 @@ constexpr uint64_t recordBytes(llmc_layout layout) {
   case LLMC_LAYOUT_N16_F32: return 64;
   case LLMC_LAYOUT_N16_F16: return 32;
   case LLMC_LAYOUT_N16_BF16: return 64;
-  case LLMC_LAYOUT_N16_Q4_0: return 576;
-  case LLMC_LAYOUT_N16_Q4_1: return 320;
-  case LLMC_LAYOUT_N16_Q8_0: return 1088;
   case LLMC_LAYOUT_ROWS_BF16: return 2;
+  default: return codedForm(layout).recordBytes();
   }
-  return 0;
 }
 
 constexpr bool isRows(llmc_layout layout) { return layout == LLMC_LAYOUT_ROWS_F32 || layout == LLMC_LAYOUT_ROWS_BF16; }
@@ -54,8 +47,8 @@ constexpr uint64_t storedRows(llmc_layout layout, uint64_t rows) {
   return layout == LLMC_LAYOUT_ROWS_F32 ? rows : padded(rows);
 }
 
-/// Records of one panel (or elements of one row) over `cols` logical columns. A record of 64 k
-/// covers a last odd group of 32 with a zero second half.
+/// Records of one panel (or elements of one row) over `cols` logical columns. A record of more
+/// than 32 k covers last groups past the end with zeros.
 constexpr uint64_t recordsPerPanel(llmc_layout layout, uint64_t cols) {
   return roundUp(padded(cols), recordK(layout)) / recordK(layout);
 }

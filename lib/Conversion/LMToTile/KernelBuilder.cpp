@@ -48,8 +48,8 @@ Value KernelBuilder::load(Type type, Value memref, ValueRange indices) {
 void KernelBuilder::store(Value value, Value memref, ValueRange indices, Value limit) {
   tile::StoreOp::create(b, loc, value, memref, indices, limit);
 }
-Value KernelBuilder::loadPacked(tile::PackedType type, Value memref, ValueRange indices, int64_t prefetch) {
-  return tile::LoadPackedOp::create(b, loc, type, memref, indices, prefetch);
+Value KernelBuilder::loadPacked(tile::PackedType type, Value memref, ValueRange indices, int64_t prefetch, int64_t first) {
+  return tile::LoadPackedOp::create(b, loc, type, memref, indices, prefetch, first);
 }
 
 static bool isInteger(Value value) { return getElementTypeOrSelf(value).isInteger(); }

@@ -57,7 +57,8 @@ public:
   // Memory.
   mlir::Value load(mlir::Type type, mlir::Value memref, mlir::ValueRange indices);
   void store(mlir::Value value, mlir::Value memref, mlir::ValueRange indices, mlir::Value limit = {});
-  mlir::Value loadPacked(tile::PackedType type, mlir::Value memref, mlir::ValueRange indices, int64_t prefetch = 0);
+  mlir::Value loadPacked(tile::PackedType type, mlir::Value memref, mlir::ValueRange indices, int64_t prefetch = 0,
+                         int64_t first = 0);
 
   // Elementwise, on scalars and vectors.
   mlir::Value add(mlir::Value x, mlir::Value y);

@@ -28,6 +28,7 @@ struct Product {
   int64_t k, n;         // padded k; result columns (padded)
   unsigned weightBuffer;
   int64_t panels = 1, stepK = 32; // of a unit; k of a step
+  int64_t partK = 32;             // k of a product: a step's record may be longer than the registers are many
   bool ragged = false;            // the last unit has panels past the weight's end
 
   int64_t columns() const { return 16 * panels; }
@@ -39,6 +40,7 @@ struct Product {
     panels = schedule.pipelined ? schedule.panels : std::gcd(schedule.panels, panelsOfAll);
     ragged = panelsOfAll % panels;
     stepK = std::max(schedule.stepK, tile::recordK(format));
+    partK = arith == lm::Arith::BF16 ? std::min(stepK, std::max<int64_t>(schedule.stepK, 64)) : stepK;
     return (panelsOfAll + panels - 1) / panels;
   }
 };
@@ -52,23 +54,24 @@ struct PanelPlace {
   SmallVector<Value> indices;
 };
 
-/// The panels' right operand of `width` k from `column` on.
-static Value panelsAt(KernelBuilder &k, const Product &p, const PanelPlace &place, int64_t width, Value column, int64_t prefetch) {
+/// The panels' right operand of `width` k from `column` + `part` on; a part starts inside the record at `column`.
+static Value panelsAt(KernelBuilder &k, const Product &p, const PanelPlace &place, int64_t width, Value column, int64_t part,
+                      int64_t prefetch) {
   SmallVector<Value> indices = place.indices;
   if (p.format == tile::Format::BF16NK)
     indices.append({k.index(0), column});
   else
     indices.append({k.divIndex(column, tile::recordK(p.format)), k.index(0)});
-  return k.loadPacked(k.packed(width, p.columns(), p.format), place.memref, indices, prefetch);
+  return k.loadPacked(k.packed(width, p.columns(), p.format), place.memref, indices, prefetch, part);
 }
 
-/// accs[i] + the product with panels i over `width` k from step * p.stepK on; the left operand is loaded once.
-static KernelBuilder::Values multiplyStep(KernelBuilder &k, const Product &p, ArrayRef<PanelPlace> places, Value row, int64_t tokens,
-                                          int64_t prefetch, Value step, int64_t width, ValueRange accs) {
-  Value column = k.mulIndex(step, p.stepK);
+/// accs[i] + the product with panels i over `width` k from `start` + `part` on; the left operand is loaded once.
+static KernelBuilder::Values multiplyPart(KernelBuilder &k, const Product &p, ArrayRef<PanelPlace> places, Value row, int64_t tokens,
+                                          int64_t prefetch, Value start, int64_t part, int64_t width, ValueRange accs) {
   SmallVector<Value> panels;
   for (const PanelPlace &place : places)
-    panels.push_back(panelsAt(k, p, place, width, column, prefetch));
+    panels.push_back(panelsAt(k, p, place, width, start, part, prefetch));
+  Value column = part ? k.addIndex(start, part) : start;
   KernelBuilder::Values results;
   if (isCoded(lm::inputFormat(p.arith))) {
     Type code = k.b.getIntegerType(p.arith == lm::Arith::Q8_G32 ? 8 : 16);
@@ -86,6 +89,16 @@ static KernelBuilder::Values multiplyStep(KernelBuilder &k, const Product &p, Ar
   for (auto [b, acc] : llvm::zip_equal(panels, accs))
     results.push_back(tile::DotOp::create(k.b, k.loc, acc.getType(), a, b, acc, arith));
   return results;
+}
+
+/// accs[i] + the product with panels i over `width` k from step * p.stepK on.
+static KernelBuilder::Values multiplyStep(KernelBuilder &k, const Product &p, ArrayRef<PanelPlace> places, Value row, int64_t tokens,
+                                          int64_t prefetch, Value step, int64_t width, ValueRange accs) {
+  Value start = k.mulIndex(step, p.stepK);
+  KernelBuilder::Values sums(accs);
+  for (int64_t part = 0; part < width; part += p.partK)
+    sums = multiplyPart(k, p, places, row, tokens, prefetch, start, part, std::min(p.partK, width - part), sums);
+  return sums;
 }
 
 /// acc[tokens, p.columns()] of each place = the panels' sums for `tokens` tokens from `row` on.

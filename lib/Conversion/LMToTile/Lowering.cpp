@@ -70,20 +70,22 @@ lm::WeightOp llmc::lookupWeight(Operation *user, FlatSymbolRefAttr symbol) {
 tile::Format llmc::formatOf(lm::Layout layout) {
   switch (layout) {
   case lm::Layout::RowsF32:
-  case lm::Layout::N16F32:
-    return tile::Format::F32;
-  case lm::Layout::N16F16:
-    return tile::Format::F16;
-  case lm::Layout::N16BF16:
-    return tile::Format::BF16Pairs;
-  case lm::Layout::RowsBF16:
-    return tile::Format::BF16NK;
-  case lm::Layout::N16Q4_0:
-    return tile::Format::Q4_0;
-  case lm::Layout::N16Q4_1:
-    return tile::Format::Q4_1;
-  case lm::Layout::N16Q8_0:
-    return tile::Format::Q8_0;
+  case lm::Layout::N16F32: return tile::Format::F32;
+  case lm::Layout::N16F16: return tile::Format::F16;
+  case lm::Layout::N16BF16: return tile::Format::BF16Pairs;
+  case lm::Layout::RowsBF16: return tile::Format::BF16NK;
+  case lm::Layout::N16Q4_0: return tile::Format::Q4_0;
+  case lm::Layout::N16Q4_1: return tile::Format::Q4_1;
+  case lm::Layout::N16Q8_0: return tile::Format::Q8_0;
+  case lm::Layout::N16Q5_0: return tile::Format::Q5_0;
+  case lm::Layout::N16Q5_1: return tile::Format::Q5_1;
+  case lm::Layout::N16Q2_K: return tile::Format::Q2_K;
+  case lm::Layout::N16Q3_K: return tile::Format::Q3_K;
+  case lm::Layout::N16Q4_K: return tile::Format::Q4_K;
+  case lm::Layout::N16Q5_K: return tile::Format::Q5_K;
+  case lm::Layout::N16Q6_K: return tile::Format::Q6_K;
+  case lm::Layout::N16IQ4_NL: return tile::Format::IQ4_NL;
+  case lm::Layout::N16IQ4_XS: return tile::Format::IQ4_XS;
   }
   llvm_unreachable("unknown layout");
 }

@@ -17,23 +17,8 @@ using namespace mlir;
 namespace llmc {
 namespace {
 
-lm::Storage toStorage(DType type) {
-  switch (type) {
-  case DType::F32:
-    return lm::Storage::F32;
-  case DType::F16:
-    return lm::Storage::F16;
-  case DType::BF16:
-    return lm::Storage::BF16;
-  case DType::Q4_0:
-    return lm::Storage::Q4_0;
-  case DType::Q4_1:
-    return lm::Storage::Q4_1;
-  case DType::Q8_0:
-    return lm::Storage::Q8_0;
-  }
-  llvm_unreachable("unknown type");
-}
+// The two enums of a storage name the same things in the same order (WritePackage.cpp asserts it).
+lm::Storage toStorage(DType type) { return lm::Storage(type); }
 
 std::string toText(ArrayRef<int64_t> shape) {
   std::string text = "[";

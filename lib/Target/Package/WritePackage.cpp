@@ -18,15 +18,15 @@ using namespace llmc;
 
 namespace {
 
-// The two enums of a storage name the same things in the same order.
-static_assert(int(lm::Storage::F32) == int(DType::F32) && int(lm::Storage::F16) == int(DType::F16) &&
-              int(lm::Storage::BF16) == int(DType::BF16) && int(lm::Storage::Q4_0) == int(DType::Q4_0) &&
-              int(lm::Storage::Q4_1) == int(DType::Q4_1) && int(lm::Storage::Q8_0) == int(DType::Q8_0));
-static_assert(int(lm::Layout::RowsF32) == LLMC_LAYOUT_ROWS_F32 && int(lm::Layout::N16F32) == LLMC_LAYOUT_N16_F32 &&
-              int(lm::Layout::N16F16) == LLMC_LAYOUT_N16_F16 && int(lm::Layout::N16BF16) == LLMC_LAYOUT_N16_BF16 &&
-              int(lm::Layout::N16Q4_0) == LLMC_LAYOUT_N16_Q4_0 && int(lm::Layout::N16Q4_1) == LLMC_LAYOUT_N16_Q4_1 &&
-              int(lm::Layout::N16Q8_0) == LLMC_LAYOUT_N16_Q8_0 &&
-              int(lm::Layout::RowsBF16) == LLMC_LAYOUT_ROWS_BF16);
+// The two enums of a storage name the same things in the same order, and so do those of a layout.
+#define SAME(NAME) static_assert(int(lm::Storage::NAME) == int(DType::NAME))
+#define SAME_CODED(NAME) SAME(NAME); static_assert(int(lm::Layout::N16##NAME) == LLMC_LAYOUT_N16_##NAME)
+SAME_CODED(F32); SAME_CODED(F16); SAME_CODED(BF16); SAME_CODED(Q4_0); SAME_CODED(Q4_1); SAME_CODED(Q8_0); SAME_CODED(Q5_0);
+SAME_CODED(Q5_1); SAME_CODED(Q2_K); SAME_CODED(Q3_K); SAME_CODED(Q4_K); SAME_CODED(Q5_K); SAME_CODED(Q6_K);
+SAME_CODED(IQ4_NL); SAME_CODED(IQ4_XS);
+#undef SAME_CODED
+#undef SAME
+static_assert(int(lm::Layout::RowsF32) == LLMC_LAYOUT_ROWS_F32 && int(lm::Layout::RowsBF16) == LLMC_LAYOUT_ROWS_BF16);
 
 PackSpec specOf(lm::WeightOp op) {
   PackSpec spec;

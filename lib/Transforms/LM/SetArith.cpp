@@ -27,12 +27,9 @@ Arith defaultArith(Storage storage) {
     return Arith::F32;
   case Storage::BF16:
     return Arith::BF16_EO32;
-  case Storage::Q4_0:
-  case Storage::Q4_1:
-  case Storage::Q8_0:
+  default:
     return Arith::Q16_G32;
   }
-  llvm_unreachable("unknown storage");
 }
 
 struct LMSetArithPass : llmc::lm::impl::LMSetArithPassBase<LMSetArithPass> {

@@ -56,8 +56,8 @@ typedef struct llmc_sampler_v1 {
   const uint32_t *token_mask; /* [ceil(vocab / 32)] allowed tokens, bit t % 32 of word t / 32; null: all */
   uint64_t seed;             /* Philox4x32-10 key (Salmon et al. 2011) */
   uint64_t position;         /* Philox counter: index of the sampled token in its sequence */
-  uint32_t logprobs;         /* number of top log-probabilities wanted */
-  uint32_t reserved;
+  uint32_t logprobs;         /* log-probabilities wanted: 0 none, 1 the chosen token's, 1 + n also those of the n likeliest */
+  uint32_t prompt_length;    /* the first ids of history, which presence and frequency penalties do not count */
 } llmc_sampler_v1;
 
 /* The part of llmc_sampler_v1 that generated code samples by (step field SAMPLERS). 48 bytes, read as 12 words. Tokens with
@@ -112,8 +112,8 @@ typedef struct llmc_step_v1 {
   /* out: null where not wanted */
   int32_t *out_ids;         /* [num_logits] */
   float *out_logits;        /* [num_logits, vocab] (not padded) */
-  float *out_logprobs;      /* [num_logits, 1 + logprobs] chosen token first */
-  int32_t *out_logprob_ids; /* [num_logits, 1 + logprobs] */
+  float *out_logprobs;      /* [num_logits, largest logprobs of the samplers] of the raw logits, chosen token first */
+  int32_t *out_logprob_ids; /* as out_logprobs; -1 where a row has fewer */
   float *out_hidden;        /* [num_logits, hidden] before the head */
   float *out_attention_sums; /* [num_kv_groups, num_seqs, stride of block table * LLMC_KV_BLOCK] */
 } llmc_step_v1;
@@ -246,11 +246,7 @@ typedef struct llmc_program_v1 {
 
 /* Packed forms of a weight (docs/packing.md; written by lib/Target/Packing only). n16: panels of 16
  * output rows; in a panel, records of k; in a record, lanes are rows.
- *   Q4_1   per 32 k, 320 bytes: f16 d[16], f16 m[16], 4 x 64 bytes of codes: byte 4r+b of chunk j =
- *          q[k = 8j+b] | q[k = 8j+4+b] << 4 for row r
- *   Q4_0   per 64 k, 576 bytes: f16 d[2][16], then 2 x 256 bytes of codes as above; w = d * (q - 8)
- *   Q8_0   per 64 k, 1088 bytes: f16 d[2][16], then 2 x 512 bytes: byte 4r+b of chunk j (of 8) =
- *          q[k = 4j+b] + 128 (unsigned)
+ *   codes  (Q*, IQ*) records of scales and planes of codes: llmc/Target/CodedForm.h
  *   BF16   per 2 k, 64 bytes: [16 rows][2]      F16, F32: per k, [16 rows]
  * ROWS: row-major, padded columns (norm weights and biases as f32 [1, padded cols], tables); ROWS_BF16 has padded rows too. */
 enum llmc_layout {
@@ -261,7 +257,16 @@ enum llmc_layout {
   LLMC_LAYOUT_N16_Q4_0 = 4,
   LLMC_LAYOUT_N16_Q4_1 = 5,
   LLMC_LAYOUT_N16_Q8_0 = 6,
-  LLMC_LAYOUT_ROWS_BF16 = 7 /* matrices on a GPU: k contiguous, as tensor cores and bulk copies want it */
+  LLMC_LAYOUT_ROWS_BF16 = 7, /* matrices on a GPU: k contiguous, as tensor cores and bulk copies want it */
+  LLMC_LAYOUT_N16_Q5_0 = 8,
+  LLMC_LAYOUT_N16_Q5_1 = 9,
+  LLMC_LAYOUT_N16_Q2_K = 10,
+  LLMC_LAYOUT_N16_Q3_K = 11,
+  LLMC_LAYOUT_N16_Q4_K = 12,
+  LLMC_LAYOUT_N16_Q5_K = 13,
+  LLMC_LAYOUT_N16_Q6_K = 14,
+  LLMC_LAYOUT_N16_IQ4_NL = 15,
+  LLMC_LAYOUT_N16_IQ4_XS = 16
 };
 
 typedef struct llmc_weight_v1 {

@@ -187,6 +187,19 @@ TEST(Linear, Q4_0InF32) { testLinear(Arith::F32, DType::Q4_0, kFewShapes); }
 TEST(Linear, Q4_1InF32) { testLinear(Arith::F32, DType::Q4_1, kFewShapes); }
 TEST(Linear, Q8_0InF32) { testLinear(Arith::F32, DType::Q8_0, kFewShapes); }
 
+// Block formats of more than the three above: the first has a residual and a bias, the second an odd number of 32 k or several blocks.
+struct Blocks : testing::TestWithParam<DType> {
+  int64_t k(int64_t of32, int64_t of256) const { return blockSize(GetParam()) == 32 ? of32 : of256; }
+};
+TEST_P(Blocks, InQ8G32) { testLinear(Arith::Q8, GetParam(), {{k(96, 256), 80, true, true}, {k(160, 512), 16, false, false}}); }
+TEST_P(Blocks, InQ16G32) { testLinear(Arith::Q16, GetParam(), {{k(96, 256), 80, true, true}, {k(160, 512), 16, false, false}}); }
+TEST_P(Blocks, InF32) { testLinear(Arith::F32, GetParam(), {{k(96, 256), 48, true, true}}); }
+TEST_P(Blocks, GatedInQ16G32) { testGated(Arith::Q16, GetParam(), {{k(160, 256), 48, false, false}}); }
+INSTANTIATE_TEST_SUITE_P(Formats, Blocks,
+                         testing::Values(DType::Q5_0, DType::Q5_1, DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K,
+                                         DType::IQ4_NL, DType::IQ4_XS),
+                         [](const auto &info) { return std::string(toString(info.param)); });
+
 // An odd number of panel pairs leaves padding in the result.
 const std::vector<Shape> kGatedShapes = {{160, 48, false, false}, {32, 32, false, false}};
 

@@ -70,22 +70,24 @@ inline Rows<uint16_t> modelRound(const Rows<float> &x) {
 
 /// q8_g32 and q16_g32: one result.
 template <typename T> float modelCoded(const Weight &w, int64_t n, const T *codes, const float *scales) {
+  const BlockTraits traits = traitsOf(w.storage);
   float c = 0;
-  for (int64_t g = 0; g < w.cols / 32; ++g) {
-    const uint8_t *block = w.block(n, g);
-    auto half = [&](int at) { return f16ToF32(uint16_t(block[at] | block[at + 1] << 8)); };
-    int dot = 0;
-    for (int i = 0; i < 32; ++i) {
-      int q = w.storage == DType::Q8_0 ? int8_t(block[2 + i])
-                                       : (block[(w.storage == DType::Q4_1 ? 4 : 2) + i % 16] >> (i < 16 ? 0 : 4) & 15);
-      dot += q * codes[codeColumn<T>(g * 32 + i)];
+  for (int64_t first = 0; first < w.cols; first += traits.group) { // k that share a scale
+    const int64_t g = first / 32;
+    int64_t dot = 0, sum = 0;
+    BlockValue value;
+    for (int64_t k = first; k < first + traits.group; ++k) {
+      value = w.block(n, k);
+      dot += value.code * codes[codeColumn<T>(k)];
+      sum += codes[codeColumn<T>(k)];
     }
-    float factor = half(0) * scales[2 * g];
+    float factor = value.scale * scales[2 * g];
     c = std::fma(float(dot), factor, c);
-    if (w.storage == DType::Q4_1)
-      c = std::fma(half(2), scales[2 * g + 1], c);
-    if (w.storage == DType::Q4_0)
-      c = std::fma(-8.0f * half(0), scales[2 * g + 1], c);
+    float scaledSum = traits.group == 32 ? scales[2 * g + 1] : float(sum) * scales[2 * g];
+    if (traits.minimum)
+      c = std::fma(value.minimum, scaledSum, c);
+    if (traits.zero)
+      c = std::fma(-float(traits.zero) * value.scale, scaledSum, c);
   }
   return c;
 }

@@ -131,13 +131,13 @@ TEST(Rows, RMSNormInEveryFormat) {
 }
 
 TEST(Rows, EmbeddingOfEveryStorage) {
-  constexpr DType types[] = {DType::F32, DType::F16, DType::BF16, DType::Q4_0, DType::Q4_1, DType::Q8_0};
   constexpr int64_t vocabulary = 53;
   ModuleText text;
   std::vector<Weight> weights;
   std::string ids = text.argument("tensor<?xi32>");
-  for (DType type : types)
-    for (int64_t cols : {int64_t(96), type < DType::Q4_0 ? int64_t(50) : int64_t(64)}) {
+  for (DType type : kDTypes)
+    for (int64_t cols : blockSize(type) == 256 ? std::vector<int64_t>{256, 512}
+                        : blockSize(type) == 32 ? std::vector<int64_t>{96, 64} : std::vector<int64_t>{96, 50}) {
       std::string name = storageName(type) + "_" + std::to_string(cols);
       weights.emplace_back(name, type, vocabulary, cols, 40 + cols);
       text.weights += weights.back().declaration();

@@ -2,10 +2,14 @@
 #ifndef LLMC_TEST_NUMERICS_WEIGHTS_H
 #define LLMC_TEST_NUMERICS_WEIGHTS_H
 
+#include "Blocks.h"
 #include "Buffers.h"
 
 #include "llmc/Frontend/Dequantize.h"
 #include "llmc/Target/Packing.h"
+
+#include <array>
+#include <cctype>
 
 namespace llmc::test {
 
@@ -30,8 +34,10 @@ struct ModuleText {
 
 /// As lm spells it.
 inline std::string storageName(DType type) {
-  static constexpr const char *names[] = {"f32", "f16", "bf16", "q4_0", "q4_1", "q8_0"};
-  return names[int(type)];
+  std::string name = toString(type);
+  for (char &c : name)
+    c = char(std::tolower(c));
+  return name;
 }
 
 inline std::string tensorType(int64_t cols, const std::string &element = "f32") {
@@ -46,13 +52,24 @@ inline std::string resultTypes(int64_t cols, const std::string &format) {
   return format[0] == 'q' ? "(" + codedTypes(cols, format == "q8" ? "i8" : "i16") + ")" : tensorType(cols, format);
 }
 
-/// Stored rows of random values. One block in four has extremes: scale zero, subnormal or negative, codes at both ends.
+/// Where a block has its f16 values; -1: none.
+inline std::array<int, 2> halvesOf(DType type) {
+  switch (type) {
+  case DType::Q4_1: case DType::Q5_1: case DType::Q4_K: case DType::Q5_K: return {0, 2};
+  case DType::Q2_K: return {80, 82};
+  case DType::Q3_K: return {108, -1};
+  case DType::Q6_K: return {208, -1};
+  default: return {0, -1};
+  }
+}
+
+/// Stored rows of random values. One block in four has extremes: scale zero, subnormal or negative, bytes at both ends.
 inline std::string randomStorage(DType type, int64_t rows, int64_t cols, unsigned seed) {
   std::mt19937 random(seed);
   std::string bytes(rows * storageBytes(type, cols), 0);
   std::normal_distribution<float> values(0, 1);
   auto put16 = [&](size_t at, uint16_t bits) { std::memcpy(&bytes[at], &bits, 2); };
-  size_t step = storageBytes(type, blockSize(type)), head = type == DType::Q4_1 ? 4 : 2;
+  size_t step = blockBytes(type);
   for (size_t at = 0; at < bytes.size(); at += step) {
     float value = values(random);
     unsigned extreme = random() % 24;
@@ -73,13 +90,12 @@ inline std::string randomStorage(DType type, int64_t rows, int64_t cols, unsigne
       default: return f32ToF16(x);
       }
     };
-    put16(at, f16(value / 8));
-    if (type == DType::F16)
-      continue;
-    if (type == DType::Q4_1)
-      put16(at + 2, f16(values(random)));
-    for (size_t i = head; i < step; ++i)
+    for (size_t i = 0; i < step; ++i)
       bytes[at + i] = extreme == 3 ? 0 : extreme == 4 ? char(0xff) : extreme == 5 ? char(0x80) : extreme == 6 ? 0x7f : char(random());
+    auto [scale, minimum] = halvesOf(type);
+    put16(at + scale, f16(value / 8));
+    if (minimum >= 0)
+      put16(at + minimum, f16(values(random)));
   }
   return bytes;
 }
@@ -102,13 +118,16 @@ struct Weight {
   }
 
   float value(int64_t row, int64_t k) const { return values[row * cols + k]; }
-  const uint8_t *block(int64_t row, int64_t group) const {
-    return reinterpret_cast<const uint8_t *>(bytes.data()) + (row * (cols / 32) + group) * storageBytes(storage, 32);
+  BlockValue block(int64_t row, int64_t k) const {
+    const auto *blocks = reinterpret_cast<const uint8_t *>(bytes.data()) + row * storageBytes(storage, cols);
+    return blockValue(storage, blocks + k / blockSize(storage) * blockBytes(storage), int(k % blockSize(storage)));
   }
 
   llmc_layout layout() const {
-    static constexpr llmc_layout panels[] = {LLMC_LAYOUT_N16_F32,  LLMC_LAYOUT_N16_F16,  LLMC_LAYOUT_N16_BF16,
-                                             LLMC_LAYOUT_N16_Q4_0, LLMC_LAYOUT_N16_Q4_1, LLMC_LAYOUT_N16_Q8_0};
+    static constexpr llmc_layout panels[] = {
+        LLMC_LAYOUT_N16_F32,  LLMC_LAYOUT_N16_F16,  LLMC_LAYOUT_N16_BF16, LLMC_LAYOUT_N16_Q4_0,   LLMC_LAYOUT_N16_Q4_1,
+        LLMC_LAYOUT_N16_Q8_0, LLMC_LAYOUT_N16_Q5_0, LLMC_LAYOUT_N16_Q5_1, LLMC_LAYOUT_N16_Q2_K,   LLMC_LAYOUT_N16_Q3_K,
+        LLMC_LAYOUT_N16_Q4_K, LLMC_LAYOUT_N16_Q5_K, LLMC_LAYOUT_N16_Q6_K, LLMC_LAYOUT_N16_IQ4_NL, LLMC_LAYOUT_N16_IQ4_XS};
     return rows == 0 ? LLMC_LAYOUT_ROWS_F32 : panels[int(storage)];
   }
 

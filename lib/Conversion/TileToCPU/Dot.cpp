@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Lowering.h"
+#include "Codes.h"
 
 using namespace mlir;
 using namespace llmc;
@@ -70,7 +70,7 @@ struct LowerDot : OpConversionPattern<tile::DotOp> {
         if (op.getArith() == tile::DotArith::BF16_EO32)
           tile = pairwiseTile(e, left, right, first, count, tile);
         else if (tile::isQuantized(type.getFormat()))
-          tile = dequantizedTile(e, left, right, first, count, tile);
+          tile = dequantizedTile(e, left, CodedRecord(e, op.getB(), right.pointer), type.getK() / 32, first, count, tile);
         else
           tile = denseTile(e, left, right, first, count, tile);
         for (int64_t row = first, i = 0; row < first + count; ++row)
@@ -106,48 +106,39 @@ struct LowerDot : OpConversionPattern<tile::DotOp> {
     }
   }
 
-  /// Quantised weights under f32 arithmetic: widened in registers, w = d q + m, one group of 32 k (or two) of a panel.
-  static Values dequantizedTile(Emitter &e, const LeftOperand &left, const RightOperand &right, int64_t first, int64_t count,
+  /// Codes under f32 arithmetic: widened in registers, w = scale (code - zero) + minimum, 32 k of a panel at a time.
+  static Values dequantizedTile(Emitter &e, const LeftOperand &left, CodedRecord record, int64_t groups, int64_t first, int64_t count,
                                 Values tile) {
-    tile::Format format = right.type.getFormat();
-    int64_t lanes = e.machine.lanes, pieces = RightOperand::pieces(e);
-    for (int64_t group = 0; group < right.type.getK() / 32; ++group) {
-      Values d, m;
+    int64_t scales = 32 / record.form.scaleGroup, pieces = record.pieces();
+    for (int64_t group = 0; group < groups; ++group) {
+      SmallVector<Values> quads, d(scales), m(scales);
       for (int64_t piece = 0; piece < pieces; ++piece) {
-        d.push_back(e.loadF16(lanes, right.pointer, group * 32 + piece * lanes * 2));
-        if (format == tile::Format::Q4_1)
-          m.push_back(e.loadF16(lanes, right.pointer, 32 + piece * lanes * 2));
-      }
-      bool bytes = format == tile::Format::Q8_0;
-      int64_t perChunk = bytes ? 4 : 8; // k of a 64-byte chunk
-      int64_t codes = 64 + group * (bytes ? 512 : 256);
-      for (int64_t chunk = 0; chunk < 32 / perChunk; ++chunk) {
-        Values words;
-        for (int64_t piece = 0; piece < pieces; ++piece)
-          words.push_back(e.load(e.i32s(), right.pointer, codes + chunk * 64 + piece * lanes * 4));
-        for (int64_t i = 0; i < perChunk; ++i) {
-          int64_t shift = bytes || i < 4 ? 8 * i : 8 * (i - 4) + 4;
-          Values w;
-          for (int64_t piece = 0; piece < pieces; ++piece)
-            w.push_back(widen(e, format, words[piece], shift, d[piece], m.empty() ? Value() : m[piece]));
-          int64_t k = group * 32 + chunk * perChunk + i;
-          multiply(e, tile, w, [&](int64_t row) {
-            return e.broadcast(e.f32s(), e.load(e.b.getF32Type(), left.pointer, left.rowOffsets[first + row] + k * 4));
-          }, count);
+        quads.push_back(record.quads(group, piece));
+        for (int64_t i = 0; i < scales; ++i) {
+          d[i].push_back(record.scale(group * scales + i, piece));
+          m[i].push_back(record.form.minimum ? record.minimum(group * scales + i, piece) : Value());
         }
+      }
+      for (int64_t k = 0; k < 32; ++k) {
+        Values w;
+        int64_t scale = k / record.form.scaleGroup;
+        for (int64_t piece = 0; piece < pieces; ++piece)
+          w.push_back(widen(e, quads[piece][k / 4], k % 4 * 8, record.zero(), d[scale][piece], m[scale][piece]));
+        multiply(e, tile, w, [&](int64_t row) {
+          return e.broadcast(e.f32s(), e.load(e.b.getF32Type(), left.pointer, left.rowOffsets[first + row] + (group * 32 + k) * 4));
+        }, count);
       }
     }
     return tile;
   }
 
-  static Value widen(Emitter &e, tile::Format format, Value word, int64_t shift, Value d, Value m) {
-    Value q = word;
+  static Value widen(Emitter &e, Value quad, int64_t shift, int64_t zero, Value d, Value m) {
+    Value q = e.bitcast(e.i32s(), quad);
     if (shift)
       q = arith::ShRUIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), shift));
-    q = arith::AndIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), format == tile::Format::Q8_0 ? 255 : 15));
-    if (format == tile::Format::Q4_1)
+    q = arith::AndIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), 255));
+    if (m)
       return e.fma(arith::SIToFPOp::create(e.b, e.loc, e.f32s(), q), d, m);
-    int64_t zero = format == tile::Format::Q8_0 ? 128 : 8;
     q = arith::SubIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), zero));
     return arith::MulFOp::create(e.b, e.loc, arith::SIToFPOp::create(e.b, e.loc, e.f32s(), q), d);
   }

@@ -1,6 +1,6 @@
 //===- Memory.cpp - tile loads and stores to LLVM -------------------------===//
 
-#include "Lowering.h"
+#include "Codes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -173,21 +173,12 @@ struct LowerUnpackRow : OpConversionPattern<tile::UnpackRowOp> {
     Value source = adaptor.getSource();
     Value column = e.toI64(op.getColumn());
     Values pieces;
-    switch (packed.getFormat()) {
-    case tile::Format::F32:
-    case tile::Format::F16:
-    case tile::Format::BF16Pairs:
-      pieces = gather(e, packed.getFormat(), source, column, first);
-      break;
-    case tile::Format::Q4_0:
-    case tile::Format::Q4_1:
-    case tile::Format::Q8_0:
-      pieces = dequantize(e, packed.getFormat(), source, column, first / 32);
-      break;
-    case tile::Format::BF16NK:
-    case tile::Format::BF16KN:
+    if (tile::isQuantized(packed.getFormat()))
+      pieces = CodedRecord(e, op.getSource(), source).column(first / 32, column);
+    else if (packed.getFormat() == tile::Format::BF16NK || packed.getFormat() == tile::Format::BF16KN)
       return rewriter.notifyMatchFailure(op, "a form for GPUs");
-    }
+    else
+      pieces = gather(e, packed.getFormat(), source, column, first);
     // Both make groups of 8 lanes.
     if (e.machine.lanes == 16)
       for (size_t i = 0; i < pieces.size() / 2; ++i)
@@ -217,44 +208,6 @@ struct LowerUnpackRow : OpConversionPattern<tile::UnpackRowOp> {
         piece = LLVM::InsertElementOp::create(e.b, e.loc, piece, x, e.i64(lane));
       }
       pieces.push_back(piece);
-    }
-    return pieces;
-  }
-
-  static Values dequantize(Emitter &e, tile::Format format, Value source, Value column, int64_t group) {
-    VectorType f32 = e.vec(8, e.b.getF32Type()), i32 = e.vec(8, e.b.getI32Type());
-    auto scalar = [&](int64_t bytes) -> Value {
-      Value pointer = e.offset(source, arith::MulIOp::create(e.b, e.loc, column, e.i64(2)));
-      Value x = e.load(e.b.getF16Type(), pointer, bytes);
-      return e.broadcast(f32, arith::ExtFOp::create(e.b, e.loc, e.b.getF32Type(), x));
-    };
-    Value d = scalar(group * 32);
-    Value codes = e.offset(source, arith::MulIOp::create(e.b, e.loc, column, e.i64(4)));
-    Values pieces;
-    auto dword = [&](int64_t bytes) { return e.broadcast(i32, e.load(e.b.getI32Type(), codes, bytes)); };
-    auto fields = [&](Value word, ArrayRef<int32_t> shifts, int64_t mask) -> Value {
-      Value shift = e.constant(DenseElementsAttr::get(i32, shifts));
-      Value q = arith::AndIOp::create(e.b, e.loc, arith::ShRUIOp::create(e.b, e.loc, word, shift), e.splatInt(i32, mask));
-      return arith::SIToFPOp::create(e.b, e.loc, f32, q);
-    };
-    if (format == tile::Format::Q8_0) {
-      for (int64_t chunk = 0; chunk < 8; chunk += 2) {
-        int64_t bytes = 64 + group * 512 + chunk * 64;
-        Value low = fields(dword(bytes), {0, 8, 16, 24, 0, 8, 16, 24}, 255);
-        Value high = fields(dword(bytes + 64), {0, 8, 16, 24, 0, 8, 16, 24}, 255);
-        Value q = arith::SubFOp::create(e.b, e.loc, e.shuffle(low, high, {0, 1, 2, 3, 8, 9, 10, 11}), e.splatF32(f32, 128.0f));
-        pieces.push_back(arith::MulFOp::create(e.b, e.loc, q, d));
-      }
-      return pieces;
-    }
-    bool minimum = format == tile::Format::Q4_1;
-    Value m = minimum ? scalar(32) : Value();
-    for (int64_t chunk = 0; chunk < 4; ++chunk) {
-      Value q = fields(dword(64 + group * 256 + chunk * 64), {0, 8, 16, 24, 4, 12, 20, 28}, 15);
-      if (minimum)
-        pieces.push_back(e.fma(q, d, m));
-      else
-        pieces.push_back(arith::MulFOp::create(e.b, e.loc, arith::SubFOp::create(e.b, e.loc, q, e.splatF32(f32, 8.0f)), d));
     }
     return pieces;
   }

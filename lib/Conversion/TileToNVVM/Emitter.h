@@ -23,9 +23,17 @@ struct PackedRef {
   tile::PackedType type;
   mlir::Value base;           ///< ptr<1> to panel 0, record or k 0
   int64_t panelBytes = 0;     ///< from one panel of 16 columns to the next
+  int64_t firstGroup = 0;     ///< codes: the 32 k of the record at `base` that the operand starts with
   int64_t recordBytes = 0;    ///< from one record (q*) to the next; from one row to the next (bf16_nk: n, bf16_kn: k)
   Values pages;               ///< gathered: addresses of the pages (ptr<1>), each with `pageTokens` tokens
   int64_t pageTokens = 0;
+};
+
+/// A row's share of a group of 32 k of codes: this thread's eight, scale, minimum (or null).
+struct RowCodes {
+  /// Bytes of k 8t .. 8t + 3 and 8t + 4 .. 8t + 7, of a table its values + 128; without `second` they are low and high nibbles.
+  mlir::Value first, second;
+  mlir::Value scale, minimum;
 };
 
 class Emitter {
@@ -103,10 +111,6 @@ private:
     mlir::Value low[4], high[4];
   };
   mlir::FailureOr<WeightWords> weightWords(const PackedRef &packed, int64_t tile, int64_t group);
-  /// A quantised row's share of a group of 32, as it is stored: this thread's codes (q8_0: two words), scale, minimum (q4_1).
-  struct RowCodes {
-    mlir::Value first, second, scale, minimum;
-  };
   /// Of row `group` + offset of a panel.
   RowCodes rowCodes(const PackedRef &packed, mlir::Value panel, int64_t groupOfK, int64_t offset);
   void dequantize(const PackedRef &packed, mlir::Value panel, int64_t groupOfK, int64_t offset, mlir::Value words[4]);

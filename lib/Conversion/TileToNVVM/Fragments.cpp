@@ -46,31 +46,12 @@ Value Emitter::pair(Value low, Value high) {
 // Weights: rows of the instruction's left operand
 //===----------------------------------------------------------------------===//
 
-// Records as docs/packing.md has them: scales (and minimums), then chunks of 64 bytes in which a row has a word.
-Emitter::RowCodes Emitter::rowCodes(const PackedRef &ref, Value panel, int64_t groupOfK, int64_t offset) {
-  tile::Format format = ref.type.getFormat();
-  int64_t half = format == tile::Format::Q4_1 ? 0 : groupOfK % 2;
-  Value record = at(panel, groupOfK * 32 / tile::recordK(format) * ref.recordBytes);
-  Value scales = at(at(record, mul(group, 2)), offset * 2);
-  auto widened = [&](int64_t bytes) -> Value {
-    return arith::ExtFOp::create(b, loc, b.getF32Type(), load(b.getF16Type(), at(scales, bytes), 2));
-  };
-  RowCodes codes;
-  codes.scale = widened(half * 32);
-  if (format == tile::Format::Q4_1)
-    codes.minimum = widened(32);
-  bool wide = format == tile::Format::Q8_0;
-  Value place = at(at(record, add(mul(group, 4), mul(quad, wide ? 128 : 64))), 64 + offset * 4 + half * (wide ? 512 : 256));
-  codes.first = load(b.getI32Type(), place, 4);
-  if (wide)
-    codes.second = load(b.getI32Type(), at(place, 64), 4);
-  return codes;
-}
-
 /// Codes dequantised in f32 and rounded to bf16.
 void Emitter::dequantize(const PackedRef &ref, Value panel, int64_t groupOfK, int64_t offset, Value words[4]) {
   RowCodes codes = rowCodes(ref, panel, groupOfK, offset);
-  auto value = [&](Value word, int64_t shift, int64_t mask, float zero) -> Value {
+  CodedForm form = tile::codedForm(ref.type.getFormat());
+  float zero = form.table ? 128.0f : form.zero;
+  auto value = [&](Value word, int64_t shift, int64_t mask) -> Value {
     Value code = word;
     if (shift)
       code = arith::ShRUIOp::create(b, loc, code, i32(shift));
@@ -82,13 +63,13 @@ void Emitter::dequantize(const PackedRef &ref, Value panel, int64_t groupOfK, in
     return arith::MulFOp::create(b, loc, arith::SubFOp::create(b, loc, q, constantF32(zero)), codes.scale);
   };
   for (int64_t i = 0; i < 4; ++i) {
-    if (codes.second) { // byte i of chunks 2t and 2t + 1
+    if (codes.second) {
       Value word = i < 2 ? codes.first : codes.second;
-      words[i] = pair(value(word, i % 2 * 16, 255, 128.0f), value(word, i % 2 * 16 + 8, 255, 128.0f));
+      words[i] = pair(value(word, i % 2 * 16, 255), value(word, i % 2 * 16 + 8, 255));
       continue;
     }
     int64_t shift = i % 2 * 16 + i / 2 * 4; // k = 8t + b in the low nibble of byte b, 8t + 4 + b in the high one
-    words[i] = pair(value(codes.first, shift, 15, 8.0f), value(codes.first, shift + 8, 15, 8.0f));
+    words[i] = pair(value(codes.first, shift, 15), value(codes.first, shift + 8, 15));
   }
 }
 

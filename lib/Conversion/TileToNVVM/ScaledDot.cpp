@@ -31,12 +31,17 @@ struct Group {
   Value xorWord(Value x, int64_t mask) { return arith::XOrIOp::create(b, loc, x, e.i32(mask)); }
   Value andWord(Value x, int64_t mask) { return arith::AndIOp::create(b, loc, x, e.i32(mask)); }
 
-  RowBytes signedBytes(Value first, Value second, Value scale, Value minimum) {
-    if (second) // stored with 128 added
-      return {{xorWord(first, 0x80808080), xorWord(second, 0x80808080)}, scale, {}};
-    if (!minimum) // q4_0: q - 8
-      minimum = arith::MulFOp::create(b, loc, scale, e.constantF32(-8.0f));
-    return {{andWord(first, 0x0F0F0F0F), andWord(arith::ShRUIOp::create(b, loc, first, e.i32(4)), 0x0F0F0F0F)}, scale, minimum};
+  RowBytes signedBytes(const RowCodes &codes, const CodedForm &form) {
+    if (form.table || form.zero == 128) // values with 128 added
+      return {{xorWord(codes.first, 0x80808080), xorWord(codes.second, 0x80808080)}, codes.scale, {}};
+    RowBytes row{{codes.first, codes.second}, codes.scale, codes.minimum};
+    if (!codes.second) {
+      row.words[0] = andWord(codes.first, 0x0F0F0F0F);
+      row.words[1] = andWord(arith::ShRUIOp::create(b, loc, codes.first, e.i32(4)), 0x0F0F0F0F);
+    }
+    if (form.zero)
+      row.minimum = arith::MulFOp::create(b, loc, codes.scale, e.constantF32(-float(form.zero)));
+    return row;
   }
 
   /// Four bytes, the first the lowest.
@@ -88,6 +93,9 @@ LogicalResult Emitter::emitScaledDot(tile::ScaledDotOp op) {
   const Layout &layout = layouts.of(op.getResult()), &left = layouts.of(op.getCodes());
   if (!cta.transposed || left.kind != Layout::Left || layout.colsPadded || !scales || isFree(op.getCodes()))
     return op.emitOpError("expected loaded codes and scales, and columns that fill the warps' panels, on a GPU");
+  CodedForm form = tile::codedForm(ref.type.getFormat());
+  if (form.scaleGroup != 32)
+    return op.emitOpError("expected scales of 32 k on a GPU, got ") << ref.type;
   Values acc = regsIn(op.getAcc(), layout);
   const Values &x = regs(op.getCodes());
   // (scale, scaled sum) of a token and group: [rows, groups, 2] in memory, two neighbours.
@@ -106,8 +114,7 @@ LogicalResult Emitter::emitScaledDot(tile::ScaledDotOp op) {
 
   Group product{*this, b, loc};
   auto rowBytes = [&](Value panel, int64_t g, int64_t offset) {
-    RowCodes codes = rowCodes(ref, panel, g, offset);
-    return product.signedBytes(codes.first, codes.second, codes.scale, codes.minimum);
+    return product.signedBytes(rowCodes(ref, panel, g, offset), form);
   };
   int64_t groups = left.cols / 32, tokenTiles = (layout.rows + 7) / 8, panelTiles = acc.size() / 4 / tokenTiles;
   for (int64_t g = 0; g < groups; ++g)

@@ -1,0 +1,195 @@
+//===- Codes.cpp - records of codes in registers --------------------------===//
+//
+// Everything that differs between block formats is in CodedForm; what is left is to
+// shift a plane's bits into place, to look codes up where they index a table, and to put
+// scales together. Registers are whole chunks, so that no byte ever changes its lane.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Codes.h"
+
+using namespace mlir;
+using namespace llmc;
+using namespace llmc::cpu;
+
+CodedRecord::CodedRecord(Emitter &e, Value operand, Value pointer)
+    : form(tile::codedForm(cast<tile::PackedType>(operand.getType()).getFormat())), e(e), pointer(pointer) {
+  auto load = operand.getDefiningOp<tile::LoadPackedOp>();
+  firstGroup = load ? static_cast<int64_t>(load.getFirst()) / 32 : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// All columns
+//===----------------------------------------------------------------------===//
+
+/// A plane of `bits` bits of 32 k: per quad a register whose bytes have the bits at bit `at`.
+Values CodedRecord::planeQuads(int64_t bits, int64_t offset, int64_t at) {
+  Values quads;
+  Value chunk;
+  int64_t perChunk = 8 / bits;
+  for (int64_t quad = 0; quad < 8; ++quad) {
+    int64_t j = quad % perChunk, right = bits * j - at;
+    if (j == 0)
+      chunk = e.load(e.bytes(), pointer, offset + quad / perChunk * 64);
+    Value value = chunk;
+    if (right) { // by 16-bit lanes: what crosses a byte is masked
+      Value halves = e.bitcast(e.halves(), value), by = e.splatInt(e.halves(), std::abs(right));
+      halves = right > 0 ? Value(arith::ShRUIOp::create(e.b, e.loc, halves, by)) : arith::ShLIOp::create(e.b, e.loc, halves, by);
+      value = e.bitcast(e.bytes(), halves);
+    }
+    if (bits < 8)
+      value = arith::AndIOp::create(e.b, e.loc, value, e.splatInt(e.bytes(), ((1 << bits) - 1) << at));
+    quads.push_back(value);
+  }
+  return quads;
+}
+
+Value CodedRecord::tableOf(Value codes) {
+  SmallVector<int8_t> values;
+  for (int64_t i = 0; i < e.machine.lanes * 4; ++i) // the instruction looks up within 16 bytes
+    values.push_back(static_cast<int8_t>(kIQ4Values[i % 16] + 128));
+  Value table = e.constant(DenseElementsAttr::get(e.bytes(), ArrayRef<int8_t>(values)));
+  return e.intrinsic(e.machine.lanes == 16 ? "llvm.x86.avx512.pshuf.b.512" : "llvm.x86.avx2.pshuf.b", e.bytes(), {table, codes});
+}
+
+Values CodedRecord::quads(int64_t group, int64_t piece) {
+  int64_t offset = codesAt(group) + piece * e.machine.lanes * 4;
+  Values codes = planeQuads(form.lowBits, offset, 0);
+  if (form.highBits)
+    for (auto [code, high] : llvm::zip_equal(codes, planeQuads(form.highBits, offset + form.highPlaneOffset(), form.lowBits)))
+      code = arith::OrIOp::create(e.b, e.loc, code, high);
+  if (form.table)
+    for (Value &code : codes)
+      code = tableOf(code);
+  return codes;
+}
+
+/// Field `index` of the record as f32.
+Value CodedRecord::field(int64_t index, int64_t piece) {
+  int64_t lanes = e.machine.lanes;
+  auto bytes = [&](int64_t offset) { return e.load(e.vec(lanes, e.b.getI8Type()), pointer, offset + piece * lanes); };
+  auto bits = [&](int64_t offset, int64_t shift, int64_t mask) -> Value {
+    Value wide = arith::ExtUIOp::create(e.b, e.loc, e.i32s(), bytes(offset));
+    if (shift)
+      wide = arith::ShRUIOp::create(e.b, e.loc, wide, e.splatInt(e.i32s(), shift));
+    return arith::AndIOp::create(e.b, e.loc, wide, e.splatInt(e.i32s(), mask));
+  };
+  Value value;
+  if (form.scaleBits == 8) {
+    value = arith::ExtSIOp::create(e.b, e.loc, e.i32s(), bytes(form.fieldOffset() + index * 16));
+  } else {
+    value = bits(form.fieldOffset() + index / 2 * 16, index % 2 * 4, 15);
+    if (form.scaleBits == 6) {
+      Value high = bits(form.highFieldOffset() + index / 4 * 16, index % 4 * 2, 3);
+      high = arith::ShLIOp::create(e.b, e.loc, high, e.splatInt(e.i32s(), 4));
+      value = arith::OrIOp::create(e.b, e.loc, value, high);
+    }
+  }
+  return value;
+}
+
+Value CodedRecord::scale(int64_t index, int64_t piece) {
+  int64_t lanes = e.machine.lanes, half = piece * lanes * 2;
+  index += firstScale();
+  if (!form.scaleBits)
+    return e.loadF16(lanes, pointer, index * 32 + half);
+  Value integer = field(form.minimum ? 2 * index : index, piece);
+  if (form.scaleZero)
+    integer = arith::SubIOp::create(e.b, e.loc, integer, e.splatInt(e.i32s(), form.scaleZero));
+  return arith::MulFOp::create(e.b, e.loc, e.loadF16(lanes, pointer, half), arith::SIToFPOp::create(e.b, e.loc, e.f32s(), integer));
+}
+
+Value CodedRecord::minimum(int64_t index, int64_t piece) {
+  int64_t lanes = e.machine.lanes, offset = form.minimumOffset() + piece * lanes * 2;
+  index += firstScale();
+  if (!form.scaleBits)
+    return e.loadF16(lanes, pointer, index * 32 + offset);
+  Value down = arith::NegFOp::create(e.b, e.loc, e.loadF16(lanes, pointer, offset));
+  return arith::MulFOp::create(e.b, e.loc, down, arith::SIToFPOp::create(e.b, e.loc, e.f32s(), field(2 * index + 1, piece)));
+}
+
+//===----------------------------------------------------------------------===//
+// One column
+//===----------------------------------------------------------------------===//
+
+/// Codes of quads 2 * pair and 2 * pair + 1 as eight 32-bit lanes; `words`: address of the column's words.
+Value CodedRecord::columnCodes(int64_t group, int64_t pair, Value words) {
+  VectorType i32 = e.vec(8, e.b.getI32Type());
+  auto plane = [&](int64_t bits, int64_t offset) -> Value {
+    SmallVector<int32_t> shifts;
+    int64_t perChunk = 8 / bits, quad = 2 * pair;
+    for (int64_t k = 0; k < 8; ++k)
+      shifts.push_back(static_cast<int32_t>((quad + k / 4) % perChunk * bits + k % 4 * 8));
+    Value word = e.broadcast(i32, e.load(e.b.getI32Type(), words, offset + quad / perChunk * 64));
+    if (perChunk == 1) {
+      Value next = e.broadcast(i32, e.load(e.b.getI32Type(), words, offset + (quad + 1) * 64));
+      word = e.shuffle(word, next, {0, 1, 2, 3, 8, 9, 10, 11});
+    }
+    Value shift = e.constant(DenseElementsAttr::get(i32, ArrayRef<int32_t>(shifts)));
+    Value mask = e.splatInt(i32, (1 << bits) - 1);
+    return arith::AndIOp::create(e.b, e.loc, arith::ShRUIOp::create(e.b, e.loc, word, shift), mask);
+  };
+  Value codes = plane(form.lowBits, codesAt(group));
+  if (form.highBits) {
+    Value high = plane(form.highBits, codesAt(group) + form.highPlaneOffset());
+    high = arith::ShLIOp::create(e.b, e.loc, high, e.splatInt(i32, form.lowBits));
+    codes = arith::OrIOp::create(e.b, e.loc, codes, high);
+  }
+  if (!form.table)
+    return arith::SubIOp::create(e.b, e.loc, codes, e.splatInt(i32, form.zero));
+  auto half = [&](int64_t first) -> Value { // the instruction takes three bits of an index
+    SmallVector<int32_t> values(kIQ4Values + first, kIQ4Values + first + 8);
+    Value table = e.constant(DenseElementsAttr::get(i32, ArrayRef<int32_t>(values)));
+    return e.intrinsic("llvm.x86.avx2.permd", i32, {table, codes});
+  };
+  Value upper = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::sgt, codes, e.splatInt(i32, 7));
+  return arith::SelectOp::create(e.b, e.loc, upper, half(8), half(0));
+}
+
+Value CodedRecord::columnF16(int64_t offset, Value halves) {
+  return arith::ExtFOp::create(e.b, e.loc, e.b.getF32Type(), e.load(e.b.getF16Type(), halves, offset));
+}
+
+/// A field as an integer; `bytes`: address of the column's bytes.
+Value CodedRecord::columnField(int64_t index, Value bytes) {
+  Type i32 = e.b.getI32Type();
+  auto integer = [&](int64_t value) { return e.constant(e.b.getI32IntegerAttr(static_cast<int32_t>(value))); };
+  auto bits = [&](int64_t offset, int64_t shift, int64_t mask) -> Value {
+    Value wide = arith::ExtUIOp::create(e.b, e.loc, i32, e.load(e.b.getI8Type(), bytes, offset));
+    return arith::AndIOp::create(e.b, e.loc, arith::ShRUIOp::create(e.b, e.loc, wide, integer(shift)), integer(mask));
+  };
+  if (form.scaleBits == 8)
+    return arith::ExtSIOp::create(e.b, e.loc, i32, e.load(e.b.getI8Type(), bytes, form.fieldOffset() + index * 16));
+  Value value = bits(form.fieldOffset() + index / 2 * 16, index % 2 * 4, 15);
+  if (form.scaleBits == 4)
+    return value;
+  Value high = bits(form.highFieldOffset() + index / 4 * 16, index % 4 * 2, 3);
+  return arith::OrIOp::create(e.b, e.loc, value, arith::ShLIOp::create(e.b, e.loc, high, integer(4)));
+}
+
+Values CodedRecord::column(int64_t group, Value column) {
+  VectorType f32 = e.vec(8, e.b.getF32Type());
+  auto times = [&](int64_t bytes) { return e.offset(pointer, arith::MulIOp::create(e.b, e.loc, column, e.i64(bytes))); };
+  Value bytes = e.offset(pointer, column), halves = times(2), words = times(4);
+  auto real = [&](Value integer) -> Value { return arith::SIToFPOp::create(e.b, e.loc, e.b.getF32Type(), integer); };
+  auto product = [&](Value x, Value y) -> Value { return arith::MulFOp::create(e.b, e.loc, x, y); };
+  Values pieces;
+  for (int64_t pair = 0; pair < 4; ++pair) {
+    int64_t index = firstScale() + (group * 32 + pair * 8) / form.scaleGroup;
+    Value d, m;
+    if (form.scaleBits) {
+      Value integer = columnField(form.minimum ? 2 * index : index, bytes);
+      integer = arith::SubIOp::create(e.b, e.loc, integer, e.constant(e.b.getI32IntegerAttr(form.scaleZero)));
+      d = product(columnF16(0, halves), real(integer));
+      if (form.minimum)
+        m = arith::NegFOp::create(e.b, e.loc, product(columnF16(form.minimumOffset(), halves), real(columnField(2 * index + 1, bytes))));
+    } else {
+      d = columnF16(index * 32, halves);
+      if (form.minimum)
+        m = columnF16(form.minimumOffset() + index * 32, halves);
+    }
+    Value q = arith::SIToFPOp::create(e.b, e.loc, f32, columnCodes(group, pair, words));
+    pieces.push_back(m ? e.fma(q, e.broadcast(f32, d), e.broadcast(f32, m)) : product(q, e.broadcast(f32, d)));
+  }
+  return pieces;
+}

@@ -1,0 +1,48 @@
+//===- Codes.h - records of codes in registers ------------------*- C++ -*-===//
+#ifndef LLMC_CONVERSION_TILETOCPU_CODES_H
+#define LLMC_CONVERSION_TILETOCPU_CODES_H
+
+#include "Lowering.h"
+
+namespace llmc::cpu {
+
+/// A record of 16 columns (llmc/Target/CodedForm.h) in memory. Columns are lanes: `piece` counts registers of columns.
+class CodedRecord {
+public:
+  /// `operand`: result of tile.load_packed, at `pointer`; its first k may lie inside the record.
+  CodedRecord(Emitter &e, mlir::Value operand, mlir::Value pointer);
+
+  const CodedForm form;
+  int64_t pieces() const { return 16 / e.machine.lanes; }
+  /// What is subtracted from quads() for the signed value: the form's zero, or 128 for a table's values.
+  int64_t zero() const { return form.table ? 128 : form.zero; }
+
+  /// Unsigned codes (of a table: its values + 128) of 32 k of the operand: of each quad of k, a register of [column][4].
+  Values quads(int64_t group, int64_t piece);
+  /// f32 of each column, for the operand's `index`-th group of form.scaleGroup k.
+  mlir::Value scale(int64_t index, int64_t piece);
+  mlir::Value minimum(int64_t index, int64_t piece);
+
+  /// Weights of 32 k of one column: four vectors of 8 f32.
+  Values column(int64_t group, mlir::Value column);
+
+private:
+  Values planeQuads(int64_t bits, int64_t offset, int64_t at);
+  mlir::Value field(int64_t index, int64_t piece);
+  mlir::Value tableOf(mlir::Value codes);
+  int64_t codesAt(int64_t group) const { return form.codeOffset() + (firstGroup + group) * form.groupBytes(); }
+  int64_t firstScale() const { return firstGroup * 32 / form.scaleGroup; }
+
+  // One column: scalars and vectors of 8.
+  mlir::Value columnCodes(int64_t group, int64_t pair, mlir::Value words);
+  mlir::Value columnField(int64_t index, mlir::Value bytes);
+  mlir::Value columnF16(int64_t offset, mlir::Value halves);
+
+  Emitter &e;
+  mlir::Value pointer;
+  int64_t firstGroup;
+};
+
+} // namespace llmc::cpu
+
+#endif // LLMC_CONVERSION_TILETOCPU_CODES_H

@@ -16,7 +16,7 @@ import struct
 import sys
 
 FAMILIES = {
-    # B34: head_dim is not hidden / heads
+    # head_dim is not hidden / heads
     "llama-tied": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=True, seed=1),
     "llama3-untied": dict(family="llama", hidden=80, heads=4, kv=2, head_dim=32, ffn=112, tied=False, seed=2, theta=500000.0,
                           rope={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,

@@ -13,12 +13,13 @@ namespace {
 
 class FactsReader {
 public:
-  FactsReader(const InputFile &file, Contents contents)
-      : file(file), metadata(contents.metadata), tensors(std::move(contents.tensors)) {}
+  FactsReader(const InputFile &file, const OpenFile &open, Parts parts)
+      : file(file), open(open), metadata(std::move(parts.metadata)), tensors(std::move(parts.tensors)) {
+    facts.files = std::move(parts.files);
+  }
 
   ModelFacts run() {
     facts.format = "gguf";
-    facts.files = {file.path()};
     readArchitecture();
     readGeometry();
     facts.tensors = std::move(tensors);
@@ -26,9 +27,12 @@ public:
     facts.tiedHead = !facts.find("output.weight");
     facts.attentionBias = facts.architecture == "qwen2" || facts.find("blk.0.attn_q.bias");
     facts.attentionOutputBias = facts.find("blk.0.attn_output.bias") != nullptr;
-    frontend::checkFacts(facts, {file.path(), file.path(), [](const std::string &name) { return name; }});
+    std::string all = facts.files.front();
+    if (facts.files.size() > 1)
+      all += " and the other " + std::to_string(facts.files.size() - 1) + " parts";
+    frontend::checkFacts(facts, {facts.files.front(), all, [](const std::string &name) { return name; }});
     facts.tokenizer = readTokenizer(metadata);
-    frontend::checkTokenizer(facts.tokenizer, facts.vocab, file.path());
+    frontend::checkTokenizer(facts.tokenizer, facts.vocab, facts.files.front());
     if (const std::string *chatTemplate = metadata.string("tokenizer.chat_template"))
       facts.chatTemplate = *chatTemplate;
     return std::move(facts);
@@ -48,8 +52,6 @@ private:
     facts.architecture = *architecture;
     if (const std::string *name = metadata.string("general.name"))
       facts.name = *name;
-    if (auto parts = metadata.integer("split.count"); parts && *parts > 1)
-      metadata.fail("split.count", "expected a file in one part, got " + std::to_string(*parts) + " parts");
     // Kept out of checkFacts since the keys are GGUF's own.
     if (auto experts = metadata.integer(key("expert_count")); experts && *experts > 0)
       metadata.fail(key("expert_count"),
@@ -95,7 +97,7 @@ private:
     if (!vocab && embedding != tensors.end())
       vocab = embedding->shape.front();
     if (!vocab)
-      throw Error(file.path() + ": expected the tensor \"token_embd.weight\", got none");
+      throw Error(facts.files.front() + ": expected the tensor \"token_embd.weight\", got none");
     facts.vocab = *vocab;
   }
 
@@ -118,7 +120,7 @@ private:
         rope.scaling = RopeFacts::Scaling::None;
     }
     if (facts.find("rope_factors_long.weight"))
-      throw Error(file.path() +
+      throw Error(facts.files.front() +
                   ": tensor \"rope_factors_long.weight\": expected rope without longrope scaling, got it");
     readFreqFactors();
   }
@@ -129,18 +131,23 @@ private:
                               [](const TensorFact &tensor) { return tensor.name == "rope_freqs.weight"; });
     if (found == facts.tensors.end())
       return;
-    std::string where = file.path() + ": tensor \"rope_freqs.weight\"";
+    std::string where = facts.files[found->file] + ": tensor \"rope_freqs.weight\"";
     if (found->type != DType::F32)
       throw Error(where + ": expected type F32, got " + llmc::toString(found->type));
     if (found->shape != std::vector<int64_t>{facts.rope.rotaryDim / 2})
       throw Error(where + ": expected shape " + shapeString(std::vector<int64_t>{facts.rope.rotaryDim / 2}) +
                   ", got " + shapeString(found->shape));
     facts.rope.freqFactors.resize(found->bytes / sizeof(float));
-    file.read(found->offset, facts.rope.freqFactors.data(), found->bytes);
+    auto read = [&](const InputFile &part) { part.read(found->offset, facts.rope.freqFactors.data(), found->bytes); };
+    if (facts.files.size() == 1)
+      read(file);
+    else
+      read(open(facts.files[found->file]));
     facts.tensors.erase(found); // it is now part of the table
   }
 
-  const InputFile &file;
+  const InputFile &file; // the given part
+  const OpenFile &open;
   Metadata metadata;
   std::vector<TensorFact> tensors;
   ModelFacts facts;
@@ -148,4 +155,6 @@ private:
 
 } // namespace
 
-ModelFacts gguf::loadFile(const InputFile &file) { return FactsReader(file, readContents(file)).run(); }
+ModelFacts gguf::loadFile(const InputFile &file, const OpenFile &open) {
+  return FactsReader(file, open, readParts(file, open)).run();
+}

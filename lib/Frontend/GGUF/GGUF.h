@@ -5,7 +5,8 @@
 // general.alignment, tensor data. Everything little endian.
 //
 // Nothing in the file is trusted: a count is accepted only if count * smallest
-// element <= bytes left, and products of extents are formed without wrap.
+// element <= bytes left, and products of extents are formed without wrap. All of it
+// is bounded by a limit on the header's size, whatever the file's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_LIB_FRONTEND_GGUF_GGUF_H
@@ -15,6 +16,7 @@
 #include "llmc/Support/Error.h"
 #include "llmc/Support/File.h"
 
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <variant>
@@ -35,6 +37,11 @@ struct Value {
   std::variant<std::monostate, uint64_t, int64_t, double, bool, std::string, std::vector<std::string>,
                std::vector<unsigned char>>
       data;
+
+  /// Equal in type and value, wherever in the file.
+  bool sameAs(const Value &other) const {
+    return type == other.type && elementType == other.elementType && count == other.count && data == other.data;
+  }
 };
 
 /// Typed look-up: the stored type is checked first, errors name file, key and byte.
@@ -47,6 +54,11 @@ public:
     return values.emplace(std::move(key), std::move(value)).second;
   }
   const Value *find(const std::string &key) const;
+  /// In no order.
+  void forEach(const std::function<void(const std::string &, const Value &)> &visit) const {
+    for (const auto &[key, value] : values)
+      visit(key, value);
+  }
 
   // Absent: nothing. Of another type: Error.
   std::optional<int64_t> integer(const std::string &key) const; // any integer type
@@ -76,14 +88,26 @@ struct Contents {
   std::vector<TensorFact> tensors; // spans checked; sourceName == name
 };
 
-/// Header, metadata and tensor table (Reader.cpp).
+/// Header, metadata and tensor table of one file (Reader.cpp).
 Contents readContents(const InputFile &file);
+
+/// Opens a part of a split model by its path; throws Error. Tests and fuzzers pass parts in memory.
+using OpenFile = std::function<InputFile(const std::string &path)>;
+
+/// One file, or all parts of the model that it is a part of.
+struct Parts {
+  Metadata metadata = Metadata(""); // of the first part
+  std::vector<std::string> files;
+  std::vector<TensorFact> tensors; // TensorFact::file is an index into `files`
+};
+/// `file` may be any part; parts are checked to fit together (Split.cpp).
+Parts readParts(const InputFile &file, const OpenFile &open);
 
 /// Tokenizer keys (Tokenizer.cpp).
 TokenizerData readTokenizer(const Metadata &metadata);
 
-/// Facts of the whole file, checked (Facts.cpp).
-ModelFacts loadFile(const InputFile &file);
+/// Facts of the whole model, checked (Facts.cpp).
+ModelFacts loadFile(const InputFile &file, const OpenFile &open = InputFile::open);
 
 } // namespace llmc::gguf
 

@@ -13,6 +13,9 @@ namespace {
 
 constexpr uint64_t maxKeyBytes = 65535; // the specification's limit
 constexpr uint64_t maxStringBytes = uint64_t(64) << 20;
+/// Of everything before the data: some thirty times the largest tokenizer. Kept, a byte costs ten at most.
+constexpr uint64_t maxHeaderBytes = uint64_t(256) << 20;
+constexpr unsigned maxArrayDepth = 8;
 constexpr uint64_t stringHeader = 8; // length
 constexpr uint64_t smallestPair = stringHeader + 1 + 4 + 1;
 constexpr uint64_t smallestTensor = stringHeader + 1 + 4 + 8 + 4 + 8;
@@ -117,21 +120,57 @@ private:
     value.elementType = readType(what + " element type");
     uint64_t at = cursor.offset();
     value.count = cursor.read<uint64_t>(what + " length");
-    if (value.elementType == ValueType::Array)
-      cursor.fail(at, what, "expected an array of scalars or strings, got an array of arrays");
+    if (value.elementType == ValueType::Array) {
+      skipArrays(value.count, at, what, 2);
+      return;
+    }
     if (value.elementType == ValueType::String) {
       cursor.checkCount(value.count, stringHeader, at, what + " length");
       std::vector<std::string> strings;
-      for (uint64_t i = 0; i < value.count; ++i)
+      for (uint64_t i = 0; i < value.count; ++i) {
         strings.push_back(readString(what));
+        checkHeaderBytes(what);
+      }
       value.data = std::move(strings);
       return;
     }
     uint64_t each = scalarBytes(value.elementType);
     cursor.checkCount(value.count, each, at, what + " length");
+    if (value.count * each > maxHeaderBytes)
+      cursor.fail(at, what + " length", "expected at most " + std::to_string(maxHeaderBytes) + " bytes, got " +
+                                            std::to_string(value.count * each));
     std::vector<unsigned char> bytes(value.count * each);
     cursor.readBytes(bytes.data(), bytes.size(), what);
     value.data = std::move(bytes);
+  }
+
+  /// `count` arrays inside an array: nobody reads such keys, so only their end is looked for.
+  void skipArrays(uint64_t count, uint64_t at, const std::string &what, unsigned depth) {
+    cursor.checkCount(count, 4 + 8, at, what + " length");
+    if (depth > maxArrayDepth)
+      cursor.fail(at, what, "expected at most " + std::to_string(maxArrayDepth) + " nested arrays, got more");
+    for (uint64_t i = 0; i < count; ++i) {
+      ValueType element = readType(what + " element type");
+      uint64_t lengthAt = cursor.offset(), length = cursor.read<uint64_t>(what + " length");
+      if (element == ValueType::Array) {
+        skipArrays(length, lengthAt, what, depth + 1);
+        continue;
+      }
+      uint64_t each = element == ValueType::String ? stringHeader : scalarBytes(element);
+      cursor.checkCount(length, each, lengthAt, what + " length");
+      if (element != ValueType::String)
+        cursor.skip(length * each, what);
+      else
+        for (uint64_t k = 0; k < length; ++k, checkHeaderBytes(what))
+          cursor.skip(cursor.read<uint64_t>(what + " length"), what);
+      checkHeaderBytes(what);
+    }
+  }
+
+  void checkHeaderBytes(const std::string &what) const {
+    if (cursor.offset() > maxHeaderBytes)
+      cursor.fail(cursor.offset(), what,
+                  "expected keys and tensor table to end by byte " + std::to_string(maxHeaderBytes) + ", got more");
   }
 
   void readScalar(Value &value, const std::string &what) {
@@ -189,6 +228,7 @@ private:
     value.type = readType(what + " type");
     value.position = cursor.offset();
     readScalar(value, what);
+    checkHeaderBytes(what);
     if (!contents.metadata.insert(key, std::move(value)))
       cursor.fail(at, what, "expected each key once, got it twice");
   }
@@ -256,6 +296,7 @@ private:
                   "expected a multiple of the alignment " + std::to_string(alignment) + ", got " +
                       std::to_string(tensor.offset));
     contents.tensors.push_back(std::move(tensor));
+    checkHeaderBytes(what);
   }
 
   /// Extents, innermost first in the file. Their product times 4 stays below 2^63.

@@ -1,4 +1,4 @@
-//===- FloatTest.cpp - 16 bit formats (B49) and block types ---------------===//
+//===- FloatTest.cpp - 16 bit formats and block types ---------------------===//
 #include "llmc/Support/Float.h"
 #include "llmc/Frontend/Dequantize.h"
 
@@ -13,7 +13,7 @@ namespace {
 uint16_t toBf16(uint32_t bits) { return f32ToBf16(std::bit_cast<float>(bits)); }
 uint16_t bf16ToF16(uint16_t bits) { return f32ToF16(bf16ToF32(bits)); }
 
-TEST(Float, B49ToBf16) {
+TEST(Float, ToBf16) {
   EXPECT_EQ(toBf16(0x7F800001), 0x7FC0);
   EXPECT_EQ(toBf16(0x7FFFFFFF), 0x7FC0);
   EXPECT_EQ(toBf16(0x007FFFFF), 0x0080);
@@ -25,7 +25,7 @@ TEST(Float, B49ToBf16) {
   EXPECT_EQ(toBf16(0xFF800001), 0xFFC0);
 }
 
-TEST(Float, B49Bf16ToF16) {
+TEST(Float, Bf16ToF16) {
   EXPECT_EQ(bf16ToF16(0x477F), 0x7BF8);
   EXPECT_EQ(bf16ToF16(0x4780), 0x7C00);
   EXPECT_EQ(bf16ToF16(0x3300), 0x0000);
@@ -34,14 +34,14 @@ TEST(Float, B49Bf16ToF16) {
   EXPECT_EQ(bf16ToF16(0x7FC0), 0x7E00);
 }
 
-TEST(Float, B49ToF16) {
+TEST(Float, ToF16) {
   EXPECT_EQ(f32ToF16(65519.996f), 0x7BFF);
   EXPECT_EQ(f32ToF16(65520.0f), 0x7C00);
   EXPECT_EQ(f32ToF16(6.1e-5f), 0x03FF);
   EXPECT_EQ(f32ToF16(-0.0f), 0x8000);
 }
 
-TEST(Float, B49RoundTrips) {
+TEST(Float, RoundTrips) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     uint16_t value = static_cast<uint16_t>(bits);
     float wide = bf16ToF32(value), half = f16ToF32(value);

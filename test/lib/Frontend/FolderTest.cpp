@@ -156,7 +156,7 @@ TEST(Folder, ConfigNumbers) {
   expectError(with("vocab_size", "2147483648"), {"model.embed_tokens.weight"});
 }
 
-TEST(Folder, B34HeadDimension) {
+TEST(Folder, HeadDimension) {
   TempDir dir;
   Tiny model;
   model.hidden = 64;
@@ -211,7 +211,7 @@ TEST(Folder, Tensors) {
   }
 }
 
-// B07 -----------------------------------------------------------------------
+// Shards and where their names lead ---------------------------------------------
 
 class Sharded : public ::testing::Test {
 protected:
@@ -256,7 +256,7 @@ TEST_F(Sharded, LinksOfTheHubLayout) {
   EXPECT_EQ(loadModelFacts(folder()).files.size(), 2u);
 }
 
-TEST_F(Sharded, B07PathsThatLeave) {
+TEST_F(Sharded, PathsThatLeave) {
   dir.write("other/model.safetensors", safetensors(second)); // exists and is valid
   dir.write("model/x.safetensors", safetensors(second));
   std::string absolute = "\"" + dir.file("other/model.safetensors") + "\"";
@@ -270,7 +270,7 @@ TEST_F(Sharded, B07PathsThatLeave) {
   }
 }
 
-TEST_F(Sharded, B07AbsentShardOrTensor) {
+TEST_F(Sharded, AbsentShardOrTensor) {
   writeIndex("\"absent.safetensors\"");
   expectError(folder(), {"index.json", "\"absent.safetensors\"", "model."});
   writeIndex("\"x.safetensors\"");
@@ -300,7 +300,7 @@ TEST_F(Sharded, BadIndex) {
   expectError(folder(), {"repeated key \"a\""});
 }
 
-// B09 -----------------------------------------------------------------------
+// Byte-order marks, CRLF, other encodings ---------------------------------------
 
 std::string toCrlf(const std::string &text) {
   std::string out;
@@ -309,7 +309,7 @@ std::string toCrlf(const std::string &text) {
   return out;
 }
 
-TEST(Folder, B09ByteOrderMarkAndCrlf) {
+TEST(Folder, ByteOrderMarkAndCrlf) {
   std::map<std::string, std::string> files = {
       {"config.json", tinyConfig()},
       {"generation_config.json", "{\n\"eos_token_id\": 7\n}\n"},
@@ -340,7 +340,7 @@ TEST(Folder, B09ByteOrderMarkAndCrlf) {
     }
 }
 
-TEST(Folder, B09BadText) {
+TEST(Folder, BadText) {
   TempDir dir;
   tinyFolder(dir);
   std::string utf16 = "\xff\xfe";
@@ -357,7 +357,7 @@ TEST(Folder, B09BadText) {
   expectError(dir.path, {"config.json: byte " + std::to_string(config.size() - 1)});
 }
 
-TEST(Folder, B09MergesAsPairs) {
+TEST(Folder, MergesAsPairs) {
   TempDir dir;
   tinyFolder(dir);
   std::string strings = loadModelFacts(dir.path).tokenizer.serialize();

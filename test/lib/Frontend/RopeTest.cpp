@@ -1,4 +1,4 @@
-//===- RopeTest.cpp - frequency tables and where configs keep them (B31, B33) ===//
+//===- RopeTest.cpp - frequency tables and where configs keep them --------===//
 #include "TestModels.h"
 #include "llmc/Support/Error.h"
 
@@ -33,7 +33,7 @@ TEST(Rope, Default) {
     expectNear(table[i], std::pow(10000.0, -2.0 * i / 64));
 }
 
-TEST(Rope, B31Llama3Dimension64) {
+TEST(Rope, Llama3Dimension64) {
   RopeFacts plain;
   plain.theta = 500000;
   plain.rotaryDim = 64;
@@ -51,7 +51,7 @@ TEST(Rope, B31Llama3Dimension64) {
   expectNear(after[31], 9.41830673e-8);
 }
 
-TEST(Rope, B31Llama3Dimension128) {
+TEST(Rope, Llama3Dimension128) {
   RopeFacts plain;
   plain.theta = 500000;
   plain.rotaryDim = 128;
@@ -87,7 +87,7 @@ std::vector<float> tableOf(const std::string &more) {
 const char scalingBody[] = R"("factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                               "original_max_position_embeddings": 8192)";
 
-TEST(Rope, B31ConfigSpellings) {
+TEST(Rope, ConfigSpellings) {
   std::vector<float> expected = llama3(64, 32).inverseFrequencies();
   std::string body = scalingBody;
   EXPECT_EQ(tableOf(R"("rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", )" + body + "}"),
@@ -97,7 +97,7 @@ TEST(Rope, B31ConfigSpellings) {
             expected);
 }
 
-TEST(Rope, B31GGUFFactors) {
+TEST(Rope, GGUFFactors) {
   Tiny model;
   model.headDim = 64;
   GGUFWriter writer = tinyGGUF(model);
@@ -156,7 +156,7 @@ TEST(Rope, GGUFScaling) {
               {"theta"});
 }
 
-TEST(Rope, B33Theta) {
+TEST(Rope, Theta) {
   RopeFacts rope;
   rope.rotaryDim = 64;
   EXPECT_EQ(tableOf(""), rope.inverseFrequencies());
@@ -174,7 +174,7 @@ TEST(Rope, B33Theta) {
       million);
 }
 
-TEST(Rope, B33Linear) {
+TEST(Rope, Linear) {
   RopeFacts rope;
   rope.rotaryDim = 64;
   rope.scaling = RopeFacts::Scaling::Linear;
@@ -183,7 +183,7 @@ TEST(Rope, B33Linear) {
   EXPECT_EQ(tableOf(R"("rope_parameters": {"rope_type": "linear", "factor": 4})"), rope.inverseFrequencies());
 }
 
-TEST(Rope, B33Refused) {
+TEST(Rope, Refused) {
   auto refuse = [](const std::string &more, const std::vector<std::string> &parts) {
     TempDir dir;
     Tiny model;
@@ -215,7 +215,7 @@ TEST(Rope, B33Refused) {
          {"rope_scaling", "rope_parameters"});
 }
 
-TEST(Rope, B34PartialRotary) {
+TEST(Rope, PartialRotary) {
   TempDir dir;
   Tiny model;
   model.headDim = 32;

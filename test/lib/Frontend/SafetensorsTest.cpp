@@ -1,4 +1,4 @@
-//===- SafetensorsTest.cpp - honest and hostile headers (B03, B05) --------===//
+//===- SafetensorsTest.cpp - honest and hostile headers -------------------===//
 #include "TestModels.h"
 #include "llmc/Support/Error.h"
 
@@ -20,7 +20,7 @@ protected:
 
 const std::string oneTensor = R"({"t":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})";
 
-TEST_F(Safetensors, B05HeaderLength) {
+TEST_F(Safetensors, HeaderLength) {
   std::string good = safetensorsRaw(oneTensor, 16);
   auto with = [&](uint64_t length) { return bytesOf(length) + good.substr(8); };
   refuse(with(uint64_t(1) << 63), {"header length at byte 0", "too large"});
@@ -46,7 +46,7 @@ TEST_F(Safetensors, PaddedHeaderOfAModel) {
   EXPECT_EQ(loadModelFacts(dir.path).find("token_embd.weight")->offset, 8 + length + 64);
 }
 
-TEST_F(Safetensors, B03Truncated) {
+TEST_F(Safetensors, Truncated) {
   std::string good = safetensors(tinyTensors());
   uint64_t length;
   std::memcpy(&length, good.data(), 8);

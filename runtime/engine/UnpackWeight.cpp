@@ -1,6 +1,7 @@
 //===- UnpackWeight.cpp ---------------------------------------------------===//
 #include "runtime/engine/UnpackWeight.h"
 #include "llmc/Support/Error.h"
+#include "llmc/Target/Layout.h"
 
 #include <bit>
 #include <cmath>
@@ -23,37 +24,49 @@ float halfToFloat(uint16_t half) {
 
 namespace {
 
-struct Form {
-  unsigned k;     // values of one row in a record
-  unsigned bytes; // of a record (16 rows)
-};
-
-Form form(const llmc_weight_v1 &w) {
-  switch (w.layout) {
-  case LLMC_LAYOUT_N16_F32:
-    return {1, 64};
-  case LLMC_LAYOUT_N16_F16:
-    return {1, 32};
-  case LLMC_LAYOUT_N16_BF16:
-    return {2, 64};
-  case LLMC_LAYOUT_N16_Q4_0:
-    return {64, 576};
-  case LLMC_LAYOUT_N16_Q4_1:
-    return {32, 320};
-  case LLMC_LAYOUT_N16_Q8_0:
-    return {64, 1088};
-  }
-  throw Error(std::string("weight ") + w.name + ": unknown layout " + std::to_string(w.layout));
-}
-
 template <typename T> T load(const uint8_t *p) {
   T value;
   std::memcpy(&value, p, sizeof value);
   return value;
 }
 
+// Bits of the code at `k` inside 32 k whose plane starts at `plane`.
+unsigned planeBits(const uint8_t *plane, unsigned bits, unsigned r, unsigned k) {
+  const unsigned perByte = 8 / bits, quad = k / 4;
+  const uint8_t byte = plane[64 * (quad / perByte) + 4 * r + k % 4];
+  return byte >> (bits * (quad % perByte)) & ((1u << bits) - 1);
+}
+
+unsigned field(const CodedForm &form, const uint8_t *record, unsigned r, unsigned i) {
+  const uint8_t *low = record + form.fieldOffset();
+  if (form.scaleBits == 8)
+    return low[16 * i + r];
+  unsigned value = low[16 * (i / 2) + r] >> (4 * (i % 2)) & 15;
+  if (form.scaleBits == 6)
+    value |= (record[form.highFieldOffset() + 16 * (i / 4) + r] >> (2 * (i % 4)) & 3u) << 4;
+  return value;
+}
+
+float codedElement(const CodedForm &form, const uint8_t *record, unsigned r, unsigned k) {
+  const uint8_t *codes = record + form.codeOffset() + k / 32 * form.groupBytes();
+  unsigned code = planeBits(codes, form.lowBits, r, k % 32);
+  if (form.highBits)
+    code |= planeBits(codes + form.highPlaneOffset(), form.highBits, r, k % 32) << form.lowBits;
+  const float value = float(form.table ? kIQ4Values[code] : int(code) - form.zero);
+
+  const unsigned group = k / form.scaleGroup;
+  auto half = [&](unsigned at) { return halfToFloat(load<uint16_t>(record + at + 2 * r)); };
+  if (!form.scaleBits) {
+    const float product = half(32 * group) * value;
+    return form.minimum ? product + half(form.minimumOffset() + 32 * group) : product;
+  }
+  const unsigned first = group * (form.minimum ? 2 : 1), integer = field(form, record, r, first);
+  const float product = half(0) * float(form.scaleBits == 8 ? int8_t(integer) : int(integer) - form.scaleZero) * value;
+  return form.minimum ? product - half(form.minimumOffset()) * float(field(form, record, r, first + 1)) : product;
+}
+
 // Value of row `r` (of 16) at `k` inside a record.
-float element(uint32_t layout, const uint8_t *record, unsigned r, unsigned k) {
+float element(llmc_layout layout, const CodedForm &form, const uint8_t *record, unsigned r, unsigned k) {
   switch (layout) {
   case LLMC_LAYOUT_N16_F32:
     return load<float>(record + 4 * r);
@@ -61,22 +74,8 @@ float element(uint32_t layout, const uint8_t *record, unsigned r, unsigned k) {
     return halfToFloat(load<uint16_t>(record + 2 * r));
   case LLMC_LAYOUT_N16_BF16:
     return std::bit_cast<float>(uint32_t(load<uint16_t>(record + 4 * r + 2 * k)) << 16);
-  case LLMC_LAYOUT_N16_Q4_1: {
-    const float d = halfToFloat(load<uint16_t>(record + 2 * r)), m = halfToFloat(load<uint16_t>(record + 32 + 2 * r));
-    const uint8_t byte = record[64 + k / 8 * 64 + 4 * r + k % 4];
-    return d * float(k % 8 < 4 ? byte & 15 : byte >> 4) + m;
-  }
-  case LLMC_LAYOUT_N16_Q4_0: {
-    const unsigned group = k / 32, in = k % 32;
-    const float d = halfToFloat(load<uint16_t>(record + 32 * group + 2 * r));
-    const uint8_t byte = record[64 + 256 * group + in / 8 * 64 + 4 * r + in % 4];
-    return d * float(int(in % 8 < 4 ? byte & 15 : byte >> 4) - 8);
-  }
-  default: { // Q8_0
-    const unsigned group = k / 32, in = k % 32;
-    const float d = halfToFloat(load<uint16_t>(record + 32 * group + 2 * r));
-    return d * float(int(record[64 + 512 * group + in / 4 * 64 + 4 * r + in % 4]) - 128);
-  }
+  default:
+    return codedElement(form, record, r, k);
   }
 }
 
@@ -105,13 +104,17 @@ void unpackWeight(const llmc_weight_v1 &w, const std::byte *weights, float *out)
         out[row * w.cols + k] = std::bit_cast<float>(uint32_t(load<uint16_t>(bytes + (row * w.padded_cols + k) * 2)) << 16);
     return;
   }
-  const Form f = form(w);
-  const uint64_t records = (w.padded_cols + f.k - 1) / f.k, panels = w.padded_rows / 16;
-  expectBytes(w, panels * records * f.bytes);
+  if (w.layout > LLMC_LAYOUT_N16_IQ4_XS)
+    throw Error(std::string("weight ") + w.name + ": unknown layout " + std::to_string(w.layout));
+  const llmc_layout layout = llmc_layout(w.layout);
+  const CodedForm form = codedForm(layout);
+  const uint64_t perRecord = recordK(layout), size = recordBytes(layout);
+  const uint64_t records = (w.padded_cols + perRecord - 1) / perRecord, panels = w.padded_rows / 16;
+  expectBytes(w, panels * records * size);
   for (uint64_t row = 0; row < w.rows; ++row)
     for (uint64_t k = 0; k < w.cols; ++k)
-      out[row * w.cols + k] = element(w.layout, bytes + (row / 16 * records + k / f.k) * f.bytes, unsigned(row % 16),
-                                      unsigned(k % f.k));
+      out[row * w.cols + k] = element(layout, form, bytes + (row / 16 * records + k / perRecord) * size,
+                                      unsigned(row % 16), unsigned(k % perRecord));
 }
 
 } // namespace llmc

@@ -1,7 +1,7 @@
 //===- UnpackWeight.h - packed weights back to plain floats -----*- C++ -*-===//
 //
-// For the oracle only. Written from the comment on layouts in abi.h and from
-// nothing else, so that it checks lib/Target/Packing rather than repeats it.
+// For the oracle only. Written from the comments on layouts in abi.h and CodedForm.h and
+// from nothing else, so that it checks lib/Target/Packing rather than repeats it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_ENGINE_UNPACKWEIGHT_H

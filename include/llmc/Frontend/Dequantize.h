@@ -7,8 +7,8 @@
 namespace llmc {
 
 /// Widens `count` stored values at `source` (storageBytes(type, count) bytes, any
-/// alignment) to f32. `count` must be a multiple of blockSize(type). Products are
-/// formed in f32, as ggml's dequantize_row_* does: d*(q-8), d*q + m, d*q.
+/// alignment) to f32. `count` must be a multiple of blockSize(type). Equal bit for bit to
+/// ggml's dequantize_row_* where scales are finite; llmc/Frontend/CodedBlock.h has the blocks.
 void dequantizeRow(DType type, const void *source, int64_t count, float *destination);
 
 } // namespace llmc

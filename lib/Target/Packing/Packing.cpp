@@ -3,6 +3,7 @@
 
 #include "lib/Target/Packing/Panels.h"
 #include "lib/Target/Packing/RowReader.h"
+#include "llmc/Frontend/CodedBlock.h"
 #include "llmc/Frontend/Dequantize.h"
 #include "llmc/Support/Error.h"
 #include "llmc/Support/Float.h"
@@ -37,19 +38,6 @@ struct WeightPacker::State {
 };
 
 namespace {
-/// The panels that keep a storage as it is.
-llmc_layout panelLayout(DType storage) {
-  switch (storage) {
-  case DType::F32: return LLMC_LAYOUT_N16_F32;
-  case DType::F16: return LLMC_LAYOUT_N16_F16;
-  case DType::BF16: return LLMC_LAYOUT_N16_BF16;
-  case DType::Q4_0: return LLMC_LAYOUT_N16_Q4_0;
-  case DType::Q4_1: return LLMC_LAYOUT_N16_Q4_1;
-  case DType::Q8_0: return LLMC_LAYOUT_N16_Q8_0;
-  }
-  return LLMC_LAYOUT_ROWS_F32;
-}
-
 /// Stored bytes on their way; kept between parts, one a thread.
 uint8_t *scratch(uint64_t bytes) {
   thread_local std::vector<uint8_t> buffer;
@@ -124,7 +112,7 @@ void WeightPacker::State::packPanel(uint64_t panel, uint8_t *to) const {
     return;
   uint8_t *stored = scratch(count * reader->rowBytes());
   reader->read(begin, count, stored);
-  llmc::packPanel(spec.layout, stored, count, reader->rowBytes(), bytes);
+  llmc::packPanel(spec.storage, stored, count, reader->rowBytes(), bytes);
 }
 
 WeightPacker::WeightPacker(const PackSpec &spec, const std::vector<InputFile> &files)

@@ -1,12 +1,15 @@
 //===- PackingTest.cpp - packed bytes against the words of llmc/abi.h -----===//
 //
-// `Stored` reads values from the bytes of a file, `Packed` reads them from packed bytes; both are written from
-// the format descriptions, one value at a time, and share no code with lib/Target/Packing.
+// Values from the bytes of a file are dequantizeRow's, which test/lib/Frontend holds against gguf's; values from packed
+// bytes are read by the runtime's oracle, which shares no code with lib/Target/Packing, and padding is looked at here.
 //
 //===----------------------------------------------------------------------===//
+#include "llmc/Frontend/CodedBlock.h"
+#include "llmc/Frontend/Dequantize.h"
 #include "llmc/Support/Error.h"
 #include "llmc/Support/Float.h"
 #include "llmc/Target/Packing.h"
+#include "runtime/engine/UnpackWeight.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -26,74 +29,52 @@ float f32(const uint8_t *bytes) {
   return value;
 }
 
-const uint64_t kBlockBytes[] = {4, 2, 2, 18, 20, 34};
-uint64_t storedRowBytes(DType type, uint64_t cols) {
-  return kBlockBytes[int(type)] * (int(type) < 3 ? cols : cols / 32);
+std::vector<float> storedRow(DType type, const uint8_t *row, uint64_t cols) {
+  std::vector<float> values(cols);
+  dequantizeRow(type, row, int64_t(cols), values.data());
+  return values;
 }
 
-float storedValue(DType type, const uint8_t *row, uint64_t k) {
-  uint64_t i = k % 32;
-  const uint8_t *block = row + k / 32 * kBlockBytes[int(type)];
-  auto nibble = [&](const uint8_t *codes) { return i < 16 ? codes[i] & 15 : codes[i - 16] >> 4; };
+/// All rows and columns that are stored, padding included.
+struct Everything {
+  uint64_t rows, cols;
+  std::vector<float> values;
+};
+Everything unpackAll(const PackSpec &spec, const std::vector<uint8_t> &packed) {
+  Everything all{storedRows(spec.layout, spec.rows), recordsPerPanel(spec.layout, spec.cols) * recordK(spec.layout), {}};
+  all.values.resize(all.rows * all.cols);
+  llmc_weight_v1 weight{"w", 0, packed.size(), uint32_t(spec.layout), 0, all.rows, all.cols, all.rows, padded(spec.cols)};
+  unpackWeight(weight, reinterpret_cast<const std::byte *>(packed.data()), all.values.data());
+  return all;
+}
+
+/// Where the f16 of a block lie.
+std::vector<size_t> halves(DType type) {
   switch (type) {
-  case DType::F32: return f32(row + 4 * k);
-  case DType::F16: return f16ToF32(u16(row + 2 * k));
-  case DType::BF16: return bf16ToF32(u16(row + 2 * k));
-  case DType::Q4_0: return f16ToF32(u16(block)) * float(nibble(block + 2) - 8);
-  case DType::Q4_1: return f16ToF32(u16(block)) * float(nibble(block + 4)) + f16ToF32(u16(block + 2));
-  case DType::Q8_0: return f16ToF32(u16(block)) * float(int8_t(block[2 + i]));
+  case DType::Q4_1: case DType::Q5_1: case DType::Q4_K: case DType::Q5_K: return {0, 2};
+  case DType::Q2_K: return {80, 82};
+  case DType::Q3_K: return {108};
+  case DType::Q6_K: return {208};
+  default: return {0};
   }
-  return NAN;
-}
-
-/// Value (row, k) of a packed weight with `cols` logical columns.
-float packedValue(llmc_layout layout, const std::vector<uint8_t> &bytes, uint64_t cols, uint64_t row, uint64_t k) {
-  uint64_t width = (cols + 31) / 32 * 32, r = row % 16, panel = row / 16;
-  auto code4 = [&](const uint8_t *codes, uint64_t i) { // i in 0 .. 31
-    uint8_t byte = codes[64 * (i / 8) + 4 * r + i % 4];
-    return i % 8 < 4 ? byte & 15 : byte >> 4;
-  };
-  switch (layout) {
-  case LLMC_LAYOUT_ROWS_F32: return f32(&bytes[(row * width + k) * 4]);
-  case LLMC_LAYOUT_ROWS_BF16: return bf16ToF32(u16(&bytes[(row * width + k) * 2]));
-  case LLMC_LAYOUT_N16_F32: return f32(&bytes[((panel * width + k) * 16 + r) * 4]);
-  case LLMC_LAYOUT_N16_F16: return f16ToF32(u16(&bytes[((panel * width + k) * 16 + r) * 2]));
-  case LLMC_LAYOUT_N16_BF16: return bf16ToF32(u16(&bytes[(panel * width / 2 + k / 2) * 64 + r * 4 + k % 2 * 2]));
-  case LLMC_LAYOUT_N16_Q4_1: {
-    const uint8_t *record = &bytes[(panel * width / 32 + k / 32) * 320];
-    return f16ToF32(u16(record + 2 * r)) * float(code4(record + 64, k % 32)) + f16ToF32(u16(record + 32 + 2 * r));
-  }
-  case LLMC_LAYOUT_N16_Q4_0: {
-    const uint8_t *record = &bytes[(panel * ((width + 63) / 64) + k / 64) * 576];
-    uint64_t half = k % 64 / 32;
-    return f16ToF32(u16(record + 32 * half + 2 * r)) * float(code4(record + 64 + 256 * half, k % 32) - 8);
-  }
-  case LLMC_LAYOUT_N16_Q8_0: {
-    const uint8_t *record = &bytes[(panel * ((width + 63) / 64) + k / 64) * 1088];
-    uint64_t half = k % 64 / 32, i = k % 32;
-    int code = record[64 + 512 * half + 64 * (i / 4) + 4 * r + i % 4];
-    return f16ToF32(u16(record + 32 * half + 2 * r)) * float(code - 128);
-  }
-  }
-  return NAN;
 }
 
 /// Rows of random values, with plain numbers as scales.
 std::string randomRows(DType type, uint64_t rows, uint64_t cols, unsigned seed) {
   std::mt19937 random(seed);
-  std::string bytes(rows * storedRowBytes(type, cols), 0);
+  std::string bytes(rows * storageBytes(type, cols), 0);
   for (char &byte : bytes)
     byte = char(random());
   std::uniform_real_distribution<float> values(-2, 2);
-  auto put16 = [&](size_t at, uint16_t bits) { std::memcpy(&bytes[at], &bits, 2); };
-  for (size_t at = 0; at < bytes.size(); at += kBlockBytes[int(type)]) {
-    float value = values(random);
-    if (type == DType::F32)
+  for (size_t at = 0; at < bytes.size(); at += blockBytes(type)) {
+    if (float value = values(random); type == DType::F32)
       std::memcpy(&bytes[at], &value, 4);
     else
-      put16(at, type == DType::BF16 ? f32ToBf16(value) : f32ToF16(value));
-    if (type == DType::Q4_1)
-      put16(at + 2, f32ToF16(values(random)));
+      for (size_t half : halves(type)) {
+        uint16_t bits = type == DType::BF16 ? f32ToBf16(value) : f32ToF16(value);
+        std::memcpy(&bytes[at + half], &bits, 2);
+        value = values(random);
+      }
   }
   return bytes;
 }
@@ -112,44 +93,59 @@ std::vector<uint8_t> pack(const PackSpec &spec, std::initializer_list<std::strin
 
 /// Every value equals that of the stored row `source(row)`, and every padded one is 0.
 template <class Source> void expectValues(const PackSpec &spec, const std::vector<uint8_t> &packed, Source source) {
-  uint64_t width = spec.layout == LLMC_LAYOUT_N16_Q4_0 || spec.layout == LLMC_LAYOUT_N16_Q8_0
-                       ? (spec.cols + 63) / 64 * 64
-                       : (spec.cols + 31) / 32 * 32;
-  uint64_t height = spec.layout == LLMC_LAYOUT_ROWS_F32 ? spec.rows : (spec.rows + 31) / 32 * 32;
-  for (uint64_t row = 0; row < height; ++row)
-    for (uint64_t k = 0; k < width; ++k) {
-      float expected = row < spec.rows && k < spec.cols ? storedValue(spec.storage, source(row), k) : 0.0f;
-      if (spec.layout == LLMC_LAYOUT_ROWS_BF16)
-        expected = bf16ToF32(f32ToBf16(expected));
-      ASSERT_EQ(packedValue(spec.layout, packed, spec.cols, row, k), expected) << "row " << row << " column " << k;
+  const Everything all = unpackAll(spec, packed);
+  for (uint64_t row = 0; row < all.rows; ++row) {
+    std::vector<float> expected(all.cols);
+    if (row < spec.rows)
+      dequantizeRow(spec.storage, source(row), int64_t(spec.cols), expected.data());
+    for (uint64_t k = 0; k < all.cols; ++k) {
+      float value = spec.layout == LLMC_LAYOUT_ROWS_BF16 ? bf16ToF32(f32ToBf16(expected[k])) : expected[k];
+      ASSERT_EQ(all.values[row * all.cols + k], value) << "row " << row << " column " << k;
     }
+  }
 }
 
-struct Case {
-  DType storage;
-  llmc_layout layout;
-  uint64_t rows, cols;
-};
-
-const DType kTypes[] = {DType::F32, DType::F16, DType::BF16, DType::Q4_0, DType::Q4_1, DType::Q8_0};
-const llmc_layout kPanels[] = {LLMC_LAYOUT_N16_F32,  LLMC_LAYOUT_N16_F16,  LLMC_LAYOUT_N16_BF16,
-                               LLMC_LAYOUT_N16_Q4_0, LLMC_LAYOUT_N16_Q4_1, LLMC_LAYOUT_N16_Q8_0};
-
 TEST(Packing, everyStorageInPanelsAndRows) {
-  for (int type = 0; type < 6; ++type)
-    for (llmc_layout layout : {kPanels[type], LLMC_LAYOUT_ROWS_F32, LLMC_LAYOUT_ROWS_BF16})
+  for (DType type : kDTypes)
+    for (llmc_layout layout : {panelLayout(type), LLMC_LAYOUT_ROWS_F32, LLMC_LAYOUT_ROWS_BF16})
       for (uint64_t rows : {1, 16, 33, 47})
-        for (uint64_t cols : type < 3 ? std::vector<uint64_t>{1, 31, 64, 97} : std::vector<uint64_t>{32, 64, 96}) {
-          if (layout == LLMC_LAYOUT_ROWS_BF16 && type >= 3)
+        // Also columns that end inside a record.
+        for (uint64_t cols : blockSize(type) == 1    ? std::vector<uint64_t>{1, 31, 64, 97}
+                             : blockSize(type) == 32 ? std::vector<uint64_t>{32, 64, 96}
+                                                     : std::vector<uint64_t>{256, 768}) {
+          if (layout == LLMC_LAYOUT_ROWS_BF16 && blockSize(type) != 1)
             continue;
-          SCOPED_TRACE(testing::Message() << toString(kTypes[type]) << " layout " << layout << " " << rows << "x" << cols);
-          PackSpec spec{.name = "w", .storage = kTypes[type], .layout = layout, .rows = rows, .cols = cols};
+          SCOPED_TRACE(testing::Message() << toString(type) << " layout " << layout << " " << rows << "x" << cols);
+          PackSpec spec{.name = "w", .storage = type, .layout = layout, .rows = rows, .cols = cols};
           spec.sources = {{.file = 0, .offset = 5, .rows = rows}};
           std::string content = "12345" + randomRows(spec.storage, rows, cols, 7);
           const auto *base = reinterpret_cast<const uint8_t *>(content.data()) + 5;
-          expectValues(spec, pack(spec, {content}),
-                       [&](uint64_t row) { return base + row * storedRowBytes(spec.storage, cols); });
+          expectValues(spec, pack(spec, {content}), [&](uint64_t row) { return base + row * storageBytes(type, cols); });
         }
+}
+
+// A packed weight takes no more bits than the file's blocks: panels of whole records are a permutation of them.
+TEST(Packing, nothingIsWidened) {
+  for (DType type : kDTypes)
+    EXPECT_EQ(packedBytes(panelLayout(type), 64, 512), 64 * storageBytes(type, 512)) << toString(type);
+}
+
+// Whatever a kernel reads as scale of a padding row: the codes themselves are those of 0.
+TEST(Packing, codesOfPaddingAreZero) {
+  for (DType type : kDTypes) {
+    const CodedForm form = codedForm(type);
+    if (!form || form.table || form.minimum)
+      continue;
+    PackSpec spec{.name = "w", .storage = type, .layout = panelLayout(type), .rows = 17, .cols = 256};
+    spec.sources = {{.rows = 17}};
+    std::vector<uint8_t> packed = pack(spec, {randomRows(type, 17, 256, 2)});
+    for (size_t record = 0; record < packed.size(); record += form.recordBytes())
+      std::memset(&packed[record], 0x3c, form.codeOffset()); // every f16 is 1.06
+    const Everything all = unpackAll(spec, packed);
+    EXPECT_NE(all.values[16 * all.cols], 0) << toString(type);
+    for (size_t i = 17 * all.cols; i < all.values.size(); ++i)
+      ASSERT_EQ(all.values[i], 0) << toString(type);
+  }
 }
 
 TEST(Packing, concatenatesSourcesOfTwoFiles) {
@@ -226,13 +222,13 @@ TEST(Packing, vectorsBecomeOneRow) {
   for (DType type : {DType::F32, DType::F16, DType::BF16}) {
     PackSpec spec{.name = "bias", .storage = type, .layout = LLMC_LAYOUT_ROWS_F32, .rows = 1, .cols = 10, .vector = true};
     spec.sources = {{.file = 0, .offset = 0, .rows = 4, .deinterleave = 4},
-                    {.file = 0, .offset = 4 * kBlockBytes[int(type)], .rows = 6}};
+                    {.file = 0, .offset = 4 * blockBytes(type), .rows = 6}};
     std::string content = randomRows(type, 1, 10, 5);
     std::vector<uint8_t> packed = pack(spec, {content});
     const uint64_t order[] = {0, 2, 1, 3, 4, 5, 6, 7, 8, 9};
+    const std::vector<float> stored = storedRow(type, reinterpret_cast<const uint8_t *>(content.data()), 10);
     for (uint64_t i = 0; i < 32; ++i)
-      EXPECT_EQ(f32(&packed[4 * i]),
-                i < 10 ? storedValue(type, reinterpret_cast<const uint8_t *>(content.data()), order[i]) : 0.0f);
+      EXPECT_EQ(f32(&packed[4 * i]), i < 10 ? stored[order[i]] : 0.0f);
   }
 }
 
@@ -286,5 +282,11 @@ TEST(Packing, refusesWhatDoesNotFit) {
   spec.storage = DType::Q8_0;
   spec.layout = LLMC_LAYOUT_N16_Q8_0;
   EXPECT_EQ(message(spec, content), "weight w: expected a multiple of 32 columns, got 8");
+  spec.storage = DType::Q4_K;
+  spec.layout = LLMC_LAYOUT_N16_Q4_K;
+  spec.cols = 288;
+  EXPECT_EQ(message(spec, content), "weight w: expected a multiple of 256 columns, got 288");
+  spec.layout = LLMC_LAYOUT_N16_Q5_K;
+  EXPECT_EQ(message(spec, content), "weight w: storage Q4_K has no layout 13");
 }
 } // namespace

@@ -43,15 +43,19 @@ uint64_t scalarBytes(ValueType type) {
   }
 }
 
-/// ggml's numbers for tensor types; nothing for those llmc computes is missing here.
-const char *typeName(uint32_t id) {
-  static const char *const names[] = {"F32",   "F16",   "Q4_0",    "Q4_1",   nullptr,   nullptr, "Q5_0",
-                                      "Q5_1",  "Q8_0",  "Q8_1",    "Q2_K",   "Q3_K",    "Q4_K",  "Q5_K",
-                                      "Q6_K",  "Q8_K",  "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL",
-                                      "IQ3_S", "IQ2_S", "IQ4_XS",  "I8",     "I16",     "I32",   "I64",
-                                      "F64",   "IQ1_M", "BF16",    nullptr,  nullptr,   nullptr, "TQ1_0",
-                                      "TQ2_0", nullptr, nullptr,   nullptr,  "MXFP4",   "NVFP4"};
-  return id < std::size(names) ? names[id] : nullptr;
+/// ggml's tensor types by number (enum ggml_type), those included that files no longer have.
+constexpr const char *typeNames[] = {
+    "F32", "F16", "Q4_0", "Q4_1", "Q4_2", "Q4_3", "Q5_0", "Q5_1", "Q8_0", "Q8_1", "Q2_K", "Q3_K", "Q4_K",
+    "Q5_K", "Q6_K", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS", "I8",
+    "I16", "I32", "I64", "F64", "IQ1_M", "BF16", "Q4_0_4_4", "Q4_0_4_8", "Q4_0_8_8", "TQ1_0", "TQ2_0",
+    "IQ4_NL_4_4", "IQ4_NL_4_8", "IQ4_NL_8_8", "MXFP4", "NVFP4", "Q1_0", "Q2_0"};
+static_assert(std::size(typeNames) == 43);
+
+std::string knownTypes() {
+  std::string names;
+  for (DType type : kDTypes)
+    names += (type == kDTypes[0] ? "" : type == std::end(kDTypes)[-1] ? " or " : ", ") + std::string(llmc::toString(type));
+  return names;
 }
 
 class Reader {
@@ -248,24 +252,12 @@ private:
   DType readTensorType(const std::string &what) {
     uint64_t at = cursor.offset();
     uint32_t id = cursor.read<uint32_t>(what + " type");
-    switch (id) {
-    case 0:
-      return DType::F32;
-    case 1:
-      return DType::F16;
-    case 2:
-      return DType::Q4_0;
-    case 3:
-      return DType::Q4_1;
-    case 8:
-      return DType::Q8_0;
-    case 30:
-      return DType::BF16;
-    }
-    const char *name = typeName(id);
-    cursor.fail(at, what,
-                std::string("expected type F32, F16, BF16, Q4_0, Q4_1 or Q8_0, got ") +
-                    (name ? name : ("the unknown type " + std::to_string(id)).c_str()));
+    const char *name = id < std::size(typeNames) ? typeNames[id] : nullptr;
+    for (DType type : kDTypes)
+      if (name && std::string_view(name) == llmc::toString(type))
+        return type;
+    cursor.fail(at, what, "expected type " + knownTypes() + ", got " +
+                              (name ? name : "the unknown type " + std::to_string(id)));
   }
 
   void readTensor(uint64_t index) {
@@ -286,8 +278,8 @@ private:
       values *= static_cast<uint64_t>(extent); // checked in readExtents
     if (static_cast<uint64_t>(tensor.shape.back()) % blockSize(tensor.type))
       cursor.fail(at, what,
-                  std::string("expected rows of a multiple of 32 values for ") + llmc::toString(tensor.type) +
-                      ", got " + std::to_string(tensor.shape.back()));
+                  "expected rows of a multiple of " + std::to_string(blockSize(tensor.type)) + " values for " +
+                      llmc::toString(tensor.type) + ", got " + std::to_string(tensor.shape.back()));
     tensor.bytes = storageBytes(tensor.type, values);
     uint64_t offsetAt = cursor.offset();
     tensor.offset = cursor.read<uint64_t>(what + " offset");

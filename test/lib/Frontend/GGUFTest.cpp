@@ -207,18 +207,43 @@ TEST_F(GGUF, Alignment) {
   refuse(writer, {"multiple of the alignment 64"});
 }
 
-TEST_F(GGUF, TensorTypes) {
-  for (auto [id, name] : {std::pair(36u, "36"),
-                          {65535u, "65535"},
-                          {4u, "4"},
-                          {31u, "31"},
-                          {12u, "Q4_K"},
-                          {14u, "Q6_K"},
+// Numbers of ggml's enum: what is not computed is refused by name, and an unknown number as it is.
+TEST_F(GGUF, TensorTypesThatAreNotComputed) {
+  for (auto [id, name] : {std::pair(65535u, "the unknown type 65535"),
+                          {43u, "the unknown type 43"},
+                          {4u, "Q4_2"},
+                          {9u, "Q8_1"},
+                          {15u, "Q8_K"},
+                          {16u, "IQ2_XXS"},
+                          {19u, "IQ1_S"},
+                          {21u, "IQ3_S"},
                           {24u, "I8"},
+                          {28u, "F64"},
+                          {31u, "Q4_0_4_4"},
+                          {35u, "TQ2_0"},
+                          {36u, "IQ4_NL_4_4"},
                           {39u, "MXFP4"},
-                          {0xffffffffu, "4294967295"}})
-    refuseRaw(1, 0, tensorEntry("t", {32}, id, 0) + std::string(64, '\0'),
-              {"tensor \"t\"", "expected type", name});
+                          {42u, "Q2_0"},
+                          {0xffffffffu, "the unknown type 4294967295"}})
+    refuseRaw(1, 0, tensorEntry("t", {256}, id, 0),
+              {"tensor \"t\"", "expected type F32, ", " or IQ4_XS, got ", name});
+}
+
+TEST_F(GGUF, TensorTypes) {
+  for (auto [id, type] : {std::pair(0u, DType::F32), {1u, DType::F16},   {2u, DType::Q4_0},  {3u, DType::Q4_1},
+                          {6u, DType::Q5_0},         {7u, DType::Q5_1},  {8u, DType::Q8_0},  {10u, DType::Q2_K},
+                          {11u, DType::Q3_K},        {12u, DType::Q4_K}, {13u, DType::Q5_K}, {14u, DType::Q6_K},
+                          {20u, DType::IQ4_NL},      {23u, DType::IQ4_XS}, {30u, DType::BF16}}) {
+    SCOPED_TRACE(toString(type));
+    // A whole row; then one value less than a row.
+    for (uint64_t cols : {512, 511}) {
+      std::string entry = tensorEntry("t", {cols, 3}, id, 0);
+      if (cols == 512 || blockSize(type) == 1)
+        refuseRaw(1, 0, entry, {"tensor \"t\"", "expected " + std::to_string(storageBytes(type, cols * 3)) + " bytes"});
+      else
+        refuseRaw(1, 0, entry, {"tensor \"t\"", "multiple of " + std::to_string(blockSize(type)), toString(type), "511"});
+    }
+  }
 }
 
 TEST_F(GGUF, WrongValueTypes) {

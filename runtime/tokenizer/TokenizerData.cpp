@@ -159,7 +159,7 @@ bool TokenizerData::byteLevel() const {
 static void write(Writer &w, const NormalizerStep &s) {
   w.u32(static_cast<uint32_t>(s.kind));
   w.u32(bit(s.left, 1) | bit(s.right, 2) | bit(s.cleanText, 4) | bit(s.chineseChars, 8) | bit(s.stripAccents, 16) |
-        bit(s.lowercase, 32));
+        bit(s.lowercase, 32) | bit(s.byGrapheme, 64));
   w.string(s.text);
   w.string(s.content);
 }
@@ -168,7 +168,7 @@ static void read(Reader &r, NormalizerStep &s) {
   s.kind = r.kind(NormalizerStep::Kind::NFC, NormalizerStep::Kind::ByteLevel, "a normaliser's kind");
   uint32_t f = r.u32("a normaliser's flags");
   s.left = f & 1, s.right = f & 2;
-  s.cleanText = f & 4, s.chineseChars = f & 8, s.stripAccents = f & 16, s.lowercase = f & 32;
+  s.cleanText = f & 4, s.chineseChars = f & 8, s.stripAccents = f & 16, s.lowercase = f & 32, s.byGrapheme = f & 64;
   s.text = r.string("a normaliser's text");
   s.content = r.string("a normaliser's content");
 }

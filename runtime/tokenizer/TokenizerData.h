@@ -51,7 +51,7 @@ struct NormalizerStep {
     Replace,        // every literal `text` by `content`
     ReplaceRegex,   // every match of `text` by `content` (no groups)
     Bert,           // cleanText, chineseChars, stripAccents, lowercase
-    Precompiled,    // text: SentencePiece's charsmap (u32 size, darts-clone units, strings)
+    Precompiled,    // text: SentencePiece's charsmap (u32 size, darts-clone units, strings); byGrapheme
     Nmt,            // control characters dropped, odd spaces to a space
     CollapseSpaces, // SentencePiece's remove_extra_whitespaces: runs of U+0020 to one, none at the ends
     ByteLevel,      // UTF-8 bytes to the GPT-2 alphabet
@@ -60,6 +60,10 @@ struct NormalizerStep {
   std::string text, content;
   bool left = false, right = false;
   bool cleanText = false, chineseChars = false, stripAccents = false, lowercase = false;
+  /// Precompiled. false: the longest rule at each place, but none inside user-defined pieces
+  /// (SentencePiece: tokenizer.model, GGUF). true: HF tokenizers (tokenizer.json), where a grapheme
+  /// below 6 bytes that starts with a rule becomes what the shortest such rule says.
+  bool byGrapheme = false;
 
   bool operator==(const NormalizerStep &) const = default;
 };

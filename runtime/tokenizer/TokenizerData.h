@@ -28,7 +28,7 @@ inline constexpr const char *kMetaspace = "\xE2\x96\x81";
 /// A token that is cut out of the text before the pre-tokeniser runs.
 struct AddedToken {
   int32_t id = -1;
-  std::string content; // UTF-8
+  std::string content = {}; // UTF-8
   bool special = false, lstrip = false, rstrip = false, singleWord = false, normalized = false;
 
   bool operator==(const AddedToken &) const = default;
@@ -57,7 +57,7 @@ struct NormalizerStep {
     ByteLevel,      // UTF-8 bytes to the GPT-2 alphabet
   };
   Kind kind = Kind::NFC;
-  std::string text, content;
+  std::string text = {}, content = {};
   bool left = false, right = false;
   bool cleanText = false, chineseChars = false, stripAccents = false, lowercase = false;
   /// Precompiled. false: the longest rule at each place, but none inside user-defined pieces
@@ -83,7 +83,7 @@ struct PreTokenizerStep {
   };
   enum class Behavior : uint32_t { Removed = 0, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
   Kind kind = Kind::Split;
-  std::string pattern;
+  std::string pattern = {};
   Behavior behavior = Behavior::Isolated;
   bool invert = false;
   bool addPrefixSpace = false, useRegex = false;
@@ -109,7 +109,7 @@ struct DecoderStep {
     CleanUp,       // transformers' clean_up_tokenization_spaces, on the whole text; the last step
   };
   Kind kind = Kind::Fuse;
-  std::string text, content;
+  std::string text = {}, content = {};
   uint32_t start = 0, stop = 0;
   PrependScheme prepend = PrependScheme::Always;
   bool cleanUp = false;

@@ -39,7 +39,7 @@ void TileDialect::initialize() {
 // Formats
 //===----------------------------------------------------------------------===//
 
-CodedForm llmc::tile::codedForm(Format format) {
+llmc::CodedForm llmc::tile::codedForm(Format format) {
   switch (format) {
   case Format::F32:
   case Format::F16:

@@ -1,6 +1,6 @@
 #include "runtime/tokenizer/AddedTokens.h"
 
-#include "runtime/tokenizer/Normalizer.h"
+#include "runtime/tokenizer/Characters.h"
 #include "runtime/tokenizer/Utf8.h"
 
 #include <algorithm>
@@ -15,10 +15,15 @@ AddedTokens::AddedTokens(const std::vector<AddedToken> &all) {
 
 void AddedTokens::insert(const AddedToken &token) {
   if (nodes.empty())
+    nodes.emplace_back(); // 0 means none
+  anySpecial |= token.special;
+  uint32_t &root = roots[static_cast<unsigned char>(token.content[0])];
+  if (!root) {
+    root = static_cast<uint32_t>(nodes.size());
     nodes.emplace_back();
-  starts[static_cast<unsigned char>(token.content[0])] = true;
-  uint32_t at = 0;
-  for (char c : token.content) {
+  }
+  uint32_t at = root;
+  for (char c : std::string_view(token.content).substr(1)) {
     auto byte = static_cast<unsigned char>(c);
     auto &next = nodes[at].next;
     auto found = std::find_if(next.begin(), next.end(), [&](auto &edge) { return edge.first == byte; });
@@ -37,16 +42,18 @@ void AddedTokens::insert(const AddedToken &token) {
 
 AddedTokens::Match AddedTokens::longestAt(std::string_view text) const {
   Match best;
-  uint32_t at = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
+  uint32_t at = roots[static_cast<unsigned char>(text[0])];
+  for (size_t i = 1;; ++i) {
+    if (nodes[at].token >= 0)
+      best = {nodes[at].token, i};
+    if (i >= text.size())
+      break;
     auto byte = static_cast<unsigned char>(text[i]);
     const auto &next = nodes[at].next;
     auto found = std::find_if(next.begin(), next.end(), [&](auto &edge) { return edge.first == byte; });
     if (found == next.end())
       break;
     at = found->second;
-    if (nodes[at].token >= 0)
-      best = {nodes[at].token, i + 1};
   }
   return best;
 }
@@ -67,15 +74,11 @@ static bool isWholeWord(std::string_view text, size_t begin, size_t end) {
   return end == text.size() || !isUnicodeWord(utf8::decode(text.substr(end)).codePoint);
 }
 
-std::vector<TextSegment> AddedTokens::cut(std::string_view text, bool parseSpecial) const {
-  std::vector<TextSegment> segments;
-  size_t done = 0;
-  auto plainUpTo = [&](size_t end) {
-    if (end > done)
-      segments.push_back({-1, text.substr(done, end - done)});
-  };
-  for (size_t i = 0; i < text.size() && !tokens.empty();) {
-    if (!starts[static_cast<unsigned char>(text[i])]) {
+const AddedToken *AddedTokens::find(std::string_view text, size_t from, std::span<const TextRange> special,
+                                    size_t &begin, size_t &end) const {
+  size_t range = 0;
+  for (size_t i = from; i < text.size();) {
+    if (!roots[static_cast<unsigned char>(text[i])]) {
       ++i;
       continue;
     }
@@ -84,28 +87,62 @@ std::vector<TextSegment> AddedTokens::cut(std::string_view text, bool parseSpeci
       ++i;
       continue;
     }
+    while (range < special.size() && special[range].end <= i)
+      ++range;
+    const bool inside = range < special.size() && special[range].begin <= i;
+    const size_t limit = inside ? special[range].end : i;
+    if (inside && tokens[match.token].special && i + match.length > limit) {
+      // It reaches out of the range, where a shorter one may still lie within.
+      match = longestAt(text.substr(i, limit - i));
+      if (match.token < 0) {
+        ++i;
+        continue;
+      }
+    }
     const AddedToken &token = tokens[match.token];
-    size_t begin = i, end = i + match.length;
-    i = end; // a match that is refused below still hides what overlaps it, as in the reference
-    if (token.special && !parseSpecial)
+    begin = i, end = i + match.length;
+    i = end; // a match that is refused still hides what overlaps it, as in the reference
+    if (token.special && end > limit)
       continue;
     if (token.singleWord && !isWholeWord(text, begin, end))
       continue;
-    if (token.lstrip) {
+    return &token;
+  }
+  return nullptr;
+}
+
+std::vector<TextSegment> AddedTokens::cut(std::string_view text, std::span<const TextRange> special) const {
+  std::vector<TextSegment> segments;
+  size_t done = 0, begin = 0, end = 0;
+  auto plainUpTo = [&](size_t limit) {
+    if (limit > done)
+      segments.push_back({-1, text.substr(done, limit - done)});
+  };
+  while (!tokens.empty()) {
+    // White space that the token before has taken is no longer looked at for matches, but a
+    // search starts behind that token alone.
+    const AddedToken *token = find(text, end, special, begin, end);
+    if (!token)
+      break;
+    size_t from = std::max(begin, done), to = end;
+    if (token->lstrip) {
       size_t length;
-      while (begin > done && isUnicodeSpace(lastCharacter(text.substr(done, begin - done), length)))
-        begin -= length;
+      while (from > done && isUnicodeSpace(lastCharacter(text.substr(done, from - done), length)))
+        from -= length;
     }
-    if (token.rstrip)
-      while (end < text.size()) {
-        utf8::Decoded d = utf8::decode(text.substr(end));
+    if (token->rstrip)
+      while (to < text.size()) {
+        utf8::Decoded d = utf8::decode(text.substr(to));
         if (!isUnicodeSpace(d.codePoint))
           break;
-        end += d.length;
+        to += d.length;
       }
-    plainUpTo(begin);
-    segments.push_back({token.id, text.substr(begin, end - begin)});
-    done = end;
+    to = std::max(to, done);
+    plainUpTo(from);
+    segments.push_back({token->id, text.substr(from, to - from)});
+    done = to;
+    while (!special.empty() && special.front().end <= end)
+      special = special.subspan(1);
   }
   plainUpTo(text.size());
   return segments;

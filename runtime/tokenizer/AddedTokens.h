@@ -12,6 +12,7 @@
 #include "runtime/tokenizer/TokenizerData.h"
 
 #include <array>
+#include <span>
 
 namespace llmc {
 
@@ -21,15 +22,22 @@ struct TextSegment {
   std::string_view text;
 };
 
+/// Bytes from begin to end of a text.
+struct TextRange {
+  size_t begin, end;
+};
+
 class AddedTokens {
 public:
   AddedTokens() = default;
   /// `tokens` are those of one kind, raw or normalised; empty contents are skipped.
   explicit AddedTokens(const std::vector<AddedToken> &tokens);
 
-  /// Cuts `text`; with parseSpecial false, special tokens stay text.
-  std::vector<TextSegment> cut(std::string_view text, bool parseSpecial) const;
+  /// Cuts `text`. A special token is one only where it lies within one of `special`, in
+  /// order and apart; elsewhere it stays text. Time is linear in the text for a given set of tokens.
+  std::vector<TextSegment> cut(std::string_view text, std::span<const TextRange> special) const;
   bool empty() const { return tokens.empty(); }
+  bool hasSpecial() const { return anySpecial; }
 
 private:
   struct Node {
@@ -42,10 +50,14 @@ private:
   };
   void insert(const AddedToken &token);
   Match longestAt(std::string_view text) const;
+  /// The first match at or after `from` that counts; `begin` and `end` of the token alone.
+  const AddedToken *find(std::string_view text, size_t from, std::span<const TextRange> special, size_t &begin,
+                         size_t &end) const;
 
   std::vector<AddedToken> tokens;
   std::vector<Node> nodes;
-  std::array<bool, 256> starts{};
+  std::array<uint32_t, 256> roots{}; // the node of a first byte; 0: none
+  bool anySpecial = false;
 };
 
 } // namespace llmc

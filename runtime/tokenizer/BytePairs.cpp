@@ -5,100 +5,78 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 using namespace llmc;
 
-//===----------------------------------------------------------------------===//
-// The byte-level alphabet: printable Latin-1 bytes stand for themselves, the
-// other 68 for U+0100 onwards in ascending order.
-//===----------------------------------------------------------------------===//
-
-namespace {
-struct Alphabet {
-  std::array<uint16_t, 256> character{};
-  std::array<int16_t, 0x144> byte{};
-
-  constexpr Alphabet() {
-    for (auto &b : byte)
-      b = -1;
-    uint16_t next = 0x100;
-    for (int b = 0; b < 256; ++b) {
-      bool itself = (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
-      character[b] = itself ? static_cast<uint16_t>(b) : next++;
-      byte[character[b]] = static_cast<int16_t>(b);
-    }
-  }
-};
-constexpr Alphabet kAlphabet;
-} // namespace
-
-bool llmc::appendAlphabetBytes(std::string_view spelling, std::string &bytes) {
-  const size_t before = bytes.size();
-  for (size_t i = 0; i < spelling.size();) {
-    auto lead = static_cast<unsigned char>(spelling[i]);
-    uint32_t c = lead;
-    if (lead < 0x80) {
-      ++i;
-    } else { // two bytes reach U+07FF, beyond the alphabet
-      utf8::Decoded d = utf8::decode(spelling.substr(i));
-      c = d.codePoint;
-      i += d.length;
-    }
-    if (c >= kAlphabet.byte.size() || kAlphabet.byte[c] < 0) {
-      bytes.resize(before);
-      return false;
-    }
-    bytes += static_cast<char>(kAlphabet.byte[c]);
-  }
-  return true;
-}
-
-std::string llmc::toAlphabet(std::string_view bytes) {
-  std::string out;
-  for (char c : bytes)
-    utf8::append(out, kAlphabet.character[static_cast<unsigned char>(c)]);
-  return out;
-}
+/// Above this many symbols a heap is faster than scanning for the best pair.
+static constexpr size_t kShort = 24;
 
 //===----------------------------------------------------------------------===//
 // Tables
 //===----------------------------------------------------------------------===//
 
-static uint64_t mix(uint64_t a, uint64_t b) {
-  auto product = static_cast<unsigned __int128>(a ^ 0x9E3779B97F4A7C15ull) * (b ^ 0xD6E8FEB86659FD93ull);
-  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+static size_t hashPair(int32_t left, int32_t right) {
+  return static_cast<size_t>(mixWords(static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right), 1));
 }
 
-static uint32_t hashBytes(std::string_view bytes) {
-  uint64_t h = bytes.size();
-  const char *p = bytes.data();
-  size_t n = bytes.size();
-  for (; n > 8; p += 8, n -= 8) {
-    uint64_t word;
-    std::memcpy(&word, p, 8);
-    h = mix(h, word);
+BytePairs::BytePairs(const TokenizerData &data, const Vocabulary &vocabulary, std::vector<MergeIds> ids)
+    : vocabulary(vocabulary), merges(std::move(ids)), continuingPrefix(data.continuingPrefix),
+      endOfWordSuffix(data.endOfWordSuffix), unkId(data.unkId), fuseUnk(data.fuseUnk),
+      ignoreMerges(data.ignoreMerges), byteFallback(data.byteFallback) {
+  const auto count = static_cast<int64_t>(vocabulary.size());
+  for (size_t rank = 0; rank < merges.size(); ++rank)
+    for (int32_t id : {merges[rank].left, merges[rank].right, merges[rank].merged})
+      if (id < 0 || id >= count)
+        throw Error("tokenizer merge " + std::to_string(rank) + ": expected ids below " + std::to_string(count) +
+                    ", got " + std::to_string(id));
+  buildTable();
+  indexCharacters();
+  if (byteFallback)
+    byteTokens = ByteTokens(vocabulary);
+  if (!vocabulary.byteLevel() && continuingPrefix.empty() && endOfWordSuffix.empty() && !ignoreMerges) {
+    joinable.emplace();
+    for (const MergeIds &merge : merges)
+      joinable->add(vocabulary.bytesOf(merge.merged));
   }
-  uint64_t word = 0;
-  std::memcpy(&word, p, n);
-  return static_cast<uint32_t>(mix(h, word) >> 16);
 }
 
-static size_t hashPair(uint64_t pair) { return static_cast<size_t>(mix(pair, 1)); }
-
-static size_t tableSize(size_t entries) { return std::bit_ceil(std::max<size_t>(16, entries * 2)); }
-
-BytePairs::BytePairs(const TokenizerData &data, const std::vector<MergeIds> &ids)
-    : unkId(data.unkId), fuseUnk(data.fuseUnk), ignoreMerges(data.ignoreMerges) {
-  buildVocabulary(data);
-  buildMerges(ids);
-  indexBytes();
+void BytePairs::buildTable() {
+  table.assign(std::bit_ceil(std::max<size_t>(16, merges.size() + merges.size() / 2)), kNone);
+  const size_t mask = table.size() - 1;
+  for (size_t rank = 0; rank < merges.size(); ++rank) {
+    const MergeIds &merge = merges[rank];
+    size_t i = hashPair(merge.left, merge.right) & mask;
+    while (table[i] != kNone && (merges[table[i]].left != merge.left || merges[table[i]].right != merge.right))
+      i = (i + 1) & mask;
+    table[i] = static_cast<uint32_t>(rank); // the last one wins, as in the reference
+    if (vocabulary.hidden(merge.merged))
+      partsOfHidden.try_emplace(merge.merged, merge.left, merge.right);
+  }
 }
 
-BytePairs::BytePairs(const TokenizerData &data)
-    : unkId(data.unkId), fuseUnk(data.fuseUnk), ignoreMerges(data.ignoreMerges) {
-  buildVocabulary(data);
-  std::vector<MergeIds> ids = resolveMerges(data);
+void BytePairs::indexCharacters() {
+  // Of a character-level vocabulary only ASCII is looked up here, as bytes.
+  for (int b = 0; b < 256; ++b) {
+    char c = static_cast<char>(b);
+    byteIds[b] = vocabulary.byteLevel() || b < 128 ? vocabulary.idOf({&c, 1}) : -1;
+  }
+}
+
+std::vector<MergeIds> BytePairs::resolve(const TokenizerData &data, const Vocabulary &vocabulary) {
+  std::vector<MergeIds> ids;
+  ids.reserve(data.merges.size());
+  std::string joined;
+  for (const auto &[left, right] : data.merges) {
+    // The prefix of continuations stands once in the join.
+    size_t skip = std::min(data.continuingPrefix.size(), right.size());
+    (joined = left).append(right, skip);
+    ids.push_back({vocabulary.idOfSpelling(left), vocabulary.idOfSpelling(right), vocabulary.idOfSpelling(joined)});
+  }
+  return ids;
+}
+
+std::vector<MergeIds> BytePairs::resolveAll(const TokenizerData &data, const Vocabulary &vocabulary) {
+  std::vector<MergeIds> ids = resolve(data, vocabulary);
   for (size_t rank = 0; rank < ids.size(); ++rank)
     if (ids[rank].left < 0 || ids[rank].right < 0 || ids[rank].merged < 0) {
       const auto &[left, right] = data.merges[rank];
@@ -106,186 +84,156 @@ BytePairs::BytePairs(const TokenizerData &data)
                   "' and their join in the vocabulary, got '" +
                   (ids[rank].left < 0 ? left : ids[rank].right < 0 ? right : left + right) + "' missing");
     }
-  buildMerges(ids);
-  indexBytes();
-}
-
-std::vector<MergeIds> BytePairs::resolve(const TokenizerData &data) {
-  BytePairs vocabulary;
-  vocabulary.buildVocabulary(data);
-  return vocabulary.resolveMerges(data);
-}
-
-void BytePairs::indexBytes() {
-  for (int b = 0; b < 256; ++b) {
-    char c = static_cast<char>(b);
-    byteIds[b] = idOfBytes({&c, 1});
-  }
-}
-
-void BytePairs::buildVocabulary(const TokenizerData &data) {
-  const size_t count = data.tokens.size();
-  std::vector<const AddedToken *> added(count, nullptr);
-  for (const AddedToken &token : data.added)
-    if (token.id >= 0 && static_cast<size_t>(token.id) < count)
-      added[token.id] = &token;
-  size_t total = 0;
-  for (const std::string &token : data.tokens)
-    total += token.size();
-  if (total > UINT32_MAX)
-    throw Error("tokenizer: expected at most 4 GiB of token spellings, got " + std::to_string(total) + " bytes");
-  arena.reserve(total);
-  offsets.reserve(count + 1);
-  slots.resize(tableSize(count));
-  std::vector<int32_t> late;
-  for (size_t id = 0; id < count; ++id) {
-    offsets.push_back(static_cast<uint32_t>(arena.size()));
-    if (added[id]) {
-      // An added token is spelled in plain UTF-8. Where both spellings agree the
-      // token may also be one of the vocabulary, after the others.
-      const std::string &content = added[id]->content;
-      arena += content;
-      if (std::all_of(content.begin(), content.end(), [](char c) { return c > ' ' && c < 0x7F; }))
-        late.push_back(static_cast<int32_t>(id));
-    } else if (appendAlphabetBytes(data.tokens[id], arena)) {
-      offsets.push_back(static_cast<uint32_t>(arena.size()));
-      insertToken(static_cast<int32_t>(id));
-      offsets.pop_back();
-    } else {
-      arena += data.tokens[id]; // unreachable from text, decodes to itself
-    }
-  }
-  offsets.push_back(static_cast<uint32_t>(arena.size()));
-  for (int32_t id : late)
-    insertToken(id);
-}
-
-void BytePairs::insertToken(int32_t id) {
-  std::string_view bytes = bytesOf(id);
-  if (bytes.empty())
-    return;
-  uint32_t hash = hashBytes(bytes);
-  const size_t mask = slots.size() - 1;
-  for (size_t i = hash & mask;; i = (i + 1) & mask) {
-    if (slots[i].id < 0) {
-      slots[i] = {hash, id};
-      return;
-    }
-    if (slots[i].hash == hash && bytesOf(slots[i].id) == bytes)
-      return; // the first one wins
-  }
-}
-
-int32_t BytePairs::idOfBytes(std::string_view bytes) const {
-  if (bytes.empty() || slots.empty())
-    return -1;
-  uint32_t hash = hashBytes(bytes);
-  const size_t mask = slots.size() - 1;
-  for (size_t i = hash & mask; slots[i].id >= 0; i = (i + 1) & mask)
-    if (slots[i].hash == hash && bytesOf(slots[i].id) == bytes)
-      return slots[i].id;
-  return -1;
-}
-
-std::string_view BytePairs::bytesOf(int32_t id) const {
-  if (id < 0 || static_cast<size_t>(id) + 1 >= offsets.size())
-    return {};
-  return std::string_view(arena).substr(offsets[id], offsets[id + 1] - offsets[id]);
-}
-
-std::vector<MergeIds> BytePairs::resolveMerges(const TokenizerData &data) const {
-  std::vector<MergeIds> ids;
-  ids.reserve(data.merges.size());
-  std::string bytes;
-  for (const auto &[left, right] : data.merges) {
-    bytes.clear();
-    bool leftKnown = appendAlphabetBytes(left, bytes);
-    size_t middle = bytes.size();
-    bool rightKnown = appendAlphabetBytes(right, bytes);
-    std::string_view all = bytes;
-    ids.push_back({leftKnown ? idOfBytes(all.substr(0, middle)) : -1, rightKnown ? idOfBytes(all.substr(middle)) : -1,
-                   leftKnown && rightKnown ? idOfBytes(all) : -1});
-  }
   return ids;
 }
 
-void BytePairs::buildMerges(const std::vector<MergeIds> &ids) {
-  merges.resize(tableSize(ids.size()));
-  const size_t mask = merges.size() - 1;
-  for (size_t rank = 0; rank < ids.size(); ++rank) {
-    uint64_t pair = static_cast<uint64_t>(ids[rank].left) << 32 | static_cast<uint32_t>(ids[rank].right);
-    size_t i = hashPair(pair) & mask;
-    while (merges[i].merged >= 0 && merges[i].pair != pair)
-      i = (i + 1) & mask;
-    merges[i] = {pair, static_cast<uint32_t>(rank), ids[rank].merged}; // the last one wins, as in the reference
+uint32_t BytePairs::rankOf(int32_t left, int32_t right) const {
+  const size_t mask = table.size() - 1;
+  for (size_t i = hashPair(left, right) & mask; table[i] != kNone; i = (i + 1) & mask) {
+    const MergeIds &merge = merges[table[i]];
+    if (merge.left == left && merge.right == right)
+      return table[i];
   }
+  return kNone;
 }
 
-const BytePairs::Merge *BytePairs::findMerge(int32_t left, int32_t right) const {
-  if (merges.empty())
-    return nullptr;
-  uint64_t pair = static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
-  const size_t mask = merges.size() - 1;
-  for (size_t i = hashPair(pair) & mask; merges[i].merged >= 0; i = (i + 1) & mask)
-    if (merges[i].pair == pair)
-      return &merges[i];
-  return nullptr;
+size_t BytePairs::independentPrefix(std::string_view piece) const {
+  return joinable ? joinable->stretch(piece) : piece.size();
 }
 
 //===----------------------------------------------------------------------===//
 // Encoding a piece
 //===----------------------------------------------------------------------===//
 
+/// Unknown bytes are dropped before merging when there is no unknown token, so their
+/// neighbours may join; with fuseUnk a run of them is one symbol.
+void BytePairs::byteSymbols(std::string_view piece, std::vector<int32_t> &symbols) const {
+  bool afterUnknown = false;
+  for (char c : piece) {
+    int32_t id = byteIds[static_cast<unsigned char>(c)];
+    bool unknown = id < 0;
+    if (unknown && (unkId < 0 || (fuseUnk && afterUnknown)))
+      continue;
+    symbols.push_back(unknown ? unkId : id);
+    afterUnknown = unknown;
+  }
+}
+
+int32_t BytePairs::characterId(std::string_view character, bool first, bool last) const {
+  const bool prefix = !first && !continuingPrefix.empty(), suffix = last && !endOfWordSuffix.empty();
+  if (!prefix && !suffix)
+    return character.size() == 1 ? byteIds[static_cast<unsigned char>(character[0])] : vocabulary.idOf(character);
+  std::string spelling;
+  if (prefix)
+    spelling += continuingPrefix;
+  spelling += character;
+  if (suffix)
+    spelling += endOfWordSuffix;
+  return vocabulary.idOf(spelling);
+}
+
+/// As the reference does, an unknown character is written only when the next known one
+/// comes: bytes of a later character may overtake it where byte tokens are incomplete.
+void BytePairs::characterSymbols(std::string_view piece, std::vector<int32_t> &symbols) const {
+  bool pending = false; // an unknown character that has not been written
+  for (size_t i = 0; i < piece.size();) {
+    size_t length = vocabulary.byteLevel() ? 1 : utf8::decode(piece.substr(i)).length;
+    std::string_view character = piece.substr(i, length);
+    const bool first = i == 0;
+    i += length;
+    int32_t id = characterId(character, first, i == piece.size());
+    if (id >= 0 && (id == unkId || !vocabulary.hidden(id))) {
+      if (pending)
+        symbols.push_back(unkId);
+      pending = false;
+      symbols.push_back(id);
+      continue;
+    }
+    if (byteFallback && byteTokens.append(character, symbols))
+      continue;
+    if (unkId < 0)
+      continue;
+    if (pending && !fuseUnk)
+      symbols.push_back(unkId);
+    pending = true;
+  }
+  if (pending)
+    symbols.push_back(unkId);
+}
+
+void BytePairs::emit(int32_t id, std::vector<int32_t> &ids) const {
+  if (partsOfHidden.empty() || !partsOfHidden.count(id))
+    return ids.push_back(id);
+  std::vector<int32_t> open{id};
+  // Hostile merges may make a token of itself; each hidden token is taken apart once a path.
+  for (size_t steps = 0; !open.empty(); ++steps) {
+    int32_t top = open.back();
+    open.pop_back();
+    auto parts = partsOfHidden.find(top);
+    if (parts == partsOfHidden.end() || steps > 2 * partsOfHidden.size() + 2) {
+      ids.push_back(top);
+      continue;
+    }
+    open.push_back(parts->second.second);
+    open.push_back(parts->second.first);
+  }
+}
+
+void BytePairs::mergeShort(int32_t *symbols, size_t count, std::vector<int32_t> &ids) const {
+  uint32_t ranks[kShort];
+  for (size_t i = 0; i + 1 < count; ++i)
+    ranks[i] = rankOf(symbols[i], symbols[i + 1]);
+  while (count > 1) {
+    size_t best = 0;
+    for (size_t i = 1; i + 1 < count; ++i)
+      if (ranks[i] < ranks[best])
+        best = i;
+    if (ranks[best] == kNone)
+      break;
+    symbols[best] = merges[ranks[best]].merged;
+    std::move(symbols + best + 2, symbols + count, symbols + best + 1);
+    if (best + 2 < count)
+      std::move(ranks + best + 2, ranks + count - 1, ranks + best + 1);
+    --count;
+    if (best > 0)
+      ranks[best - 1] = rankOf(symbols[best - 1], symbols[best]);
+    if (best + 1 < count)
+      ranks[best] = rankOf(symbols[best], symbols[best + 1]);
+  }
+  for (size_t i = 0; i < count; ++i)
+    emit(symbols[i], ids);
+}
+
 namespace {
 struct Symbol {
-  int32_t id;        // -1: an unknown byte; -2: joined into its left neighbour
+  int32_t id; // -1: joined into its left neighbour
   int32_t prev, next;
 };
 
 struct Candidate {
   uint32_t rank;
   int32_t left; // index of the left symbol
-  int32_t merged;
-  bool operator<(const Candidate &other) const { // std::priority_queue pops the largest
+  bool operator<(const Candidate &other) const { // heaps give the largest
     return rank != other.rank ? rank > other.rank : left > other.left;
   }
 };
 } // namespace
 
-void BytePairs::encode(std::string_view piece, std::vector<int32_t> &ids) const {
-  if (piece.size() > INT32_MAX)
-    throw Error("text: expected pieces below 2 GiB, got " + std::to_string(piece.size()) + " bytes");
-  if (ignoreMerges || piece.size() == 1)
-    if (int32_t id = idOfBytes(piece); id >= 0)
-      return ids.push_back(id);
-  std::vector<Symbol> symbols;
-  symbols.reserve(piece.size());
-  for (char c : piece) {
-    int32_t id = byteIds[static_cast<unsigned char>(c)];
-    // Unknown bytes are dropped before merging, so their neighbours may join; with
-    // fuseUnk a run of them is one symbol.
-    if (id < 0 && (unkId < 0 || (fuseUnk && !symbols.empty() && symbols.back().id < 0)))
-      continue;
-    auto at = static_cast<int32_t>(symbols.size());
-    symbols.push_back({id, at - 1, at + 1});
-  }
-  if (symbols.empty())
-    return;
-  symbols.back().next = -1;
-  const auto count = static_cast<int32_t>(symbols.size());
-
+void BytePairs::mergeLong(const std::vector<int32_t> &input, std::vector<int32_t> &ids) const {
+  const auto count = static_cast<int32_t>(input.size());
+  std::vector<Symbol> symbols(input.size());
+  for (int32_t i = 0; i < count; ++i)
+    symbols[i] = {input[i], i - 1, i + 1 < count ? i + 1 : -1};
   std::vector<Candidate> heap;
   auto consider = [&](int32_t left, bool push) {
     if (left < 0 || symbols[left].next < 0)
       return;
-    int32_t a = symbols[left].id, b = symbols[symbols[left].next].id;
-    if (a < 0 || b < 0)
+    uint32_t rank = rankOf(symbols[left].id, symbols[symbols[left].next].id);
+    if (rank == kNone)
       return;
-    if (const Merge *merge = findMerge(a, b)) {
-      heap.push_back({merge->rank, left, merge->merged});
-      if (push)
-        std::push_heap(heap.begin(), heap.end());
-    }
+    heap.push_back({rank, left});
+    if (push)
+      std::push_heap(heap.begin(), heap.end());
   };
   for (int32_t i = 0; i + 1 < count; ++i)
     consider(i, false);
@@ -298,17 +246,35 @@ void BytePairs::encode(std::string_view piece, std::vector<int32_t> &ids) const 
     if (left.id < 0 || left.next < 0)
       continue;
     Symbol &right = symbols[left.next];
-    const Merge *merge = right.id < 0 ? nullptr : findMerge(left.id, right.id);
-    if (!merge || merge->merged != top.merged)
+    uint32_t rank = rankOf(left.id, right.id);
+    if (rank == kNone || merges[rank].merged != merges[top.rank].merged)
       continue; // one of the two has changed since
-    left.id = top.merged;
+    left.id = merges[top.rank].merged;
     left.next = right.next;
-    right.id = -2;
+    right.id = -1;
     if (left.next >= 0)
       symbols[left.next].prev = top.left;
     consider(left.prev, true);
     consider(top.left, true);
   }
   for (int32_t i = 0; i >= 0; i = symbols[i].next)
-    ids.push_back(symbols[i].id < 0 ? unkId : symbols[i].id);
+    emit(symbols[i].id, ids);
+}
+
+void BytePairs::encode(std::string_view piece, std::vector<int32_t> &ids) const {
+  if (piece.size() > INT32_MAX)
+    throw Error("text: expected pieces below 2 GiB, got " + std::to_string(piece.size()) + " bytes");
+  if (ignoreMerges)
+    if (int32_t id = vocabulary.idOf(piece); id >= 0 && !vocabulary.hidden(id))
+      return ids.push_back(id);
+  std::vector<int32_t> symbols;
+  symbols.reserve(piece.size());
+  if (vocabulary.byteLevel() && continuingPrefix.empty() && endOfWordSuffix.empty() && !byteFallback)
+    byteSymbols(piece, symbols);
+  else
+    characterSymbols(piece, symbols);
+  if (symbols.size() <= kShort)
+    mergeShort(symbols.data(), symbols.size(), ids);
+  else
+    mergeLong(symbols, ids);
 }

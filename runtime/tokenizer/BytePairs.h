@@ -1,77 +1,59 @@
-//===- BytePairs.h - vocabulary and merges of a byte-level BPE --*- C++ -*-===//
+//===- BytePairs.h - byte pair encoding by merges ---------------*- C++ -*-===//
 //
 // Byte pair encoding, Sennrich et al. 2016 (arXiv:1508.07909), over the bytes of
-// GPT-2 (Radford et al. 2019). Of all neighbouring pairs the one with the lowest
-// merge rank is joined, the leftmost first; a heap finds it, so that a piece of n
-// bytes costs n log n.
+// GPT-2 (Radford et al. 2019) or over characters. Of all neighbouring pairs the
+// one with the lowest merge rank is joined, the leftmost first. Short pieces are
+// scanned, in long ones a heap finds it, so that a piece of n symbols costs n log n.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_TOKENIZER_BYTEPAIRS_H
 #define LLMC_RUNTIME_TOKENIZER_BYTEPAIRS_H
 
-#include "runtime/tokenizer/TokenizerData.h"
+#include "runtime/tokenizer/TokenModel.h"
 
-#include <array>
+#include <optional>
+#include <unordered_map>
 
 namespace llmc {
 
-/// Bytes that `spelling` stands for in the byte-level alphabet (GPT-2's
-/// bytes_to_unicode), appended to `bytes`; false, with nothing appended, when it
-/// has a character outside the alphabet.
-bool appendAlphabetBytes(std::string_view spelling, std::string &bytes);
-/// The inverse.
-std::string toAlphabet(std::string_view bytes);
-
-/// A merge by ids, in rank order.
-struct MergeIds {
-  int32_t left, right, merged; // -1: not in the vocabulary
-};
-
-class BytePairs {
+class BytePairs final : public TokenModel {
 public:
-  BytePairs() = default;
-  /// Throws Error naming a merge whose parts or result are not tokens.
-  explicit BytePairs(const TokenizerData &data);
-  /// The same with the merges given by ids, data.merges being unused: no spelling
-  /// is looked up, which is most of the time otherwise.
-  BytePairs(const TokenizerData &data, const std::vector<MergeIds> &merges);
+  /// Throws Error for a merge whose ids are not tokens.
+  BytePairs(const TokenizerData &data, const Vocabulary &vocabulary, std::vector<MergeIds> merges);
 
-  /// data.merges by ids.
-  static std::vector<MergeIds> resolve(const TokenizerData &data);
+  /// data.merges by ids; -1 for what the vocabulary lacks.
+  static std::vector<MergeIds> resolve(const TokenizerData &data, const Vocabulary &vocabulary);
+  /// The same; throws Error naming a merge whose parts or result are not tokens.
+  static std::vector<MergeIds> resolveAll(const TokenizerData &data, const Vocabulary &vocabulary);
 
-  /// Appends the ids of one pre-tokenised piece. Bytes that no token spells give
-  /// unkId or nothing (TokenizerData::unkId).
-  void encode(std::string_view piece, std::vector<int32_t> &ids) const;
-  /// Bytes of a token; of an added token its UTF-8 content; empty out of range.
-  std::string_view bytesOf(int32_t id) const;
-  /// The vocabulary's token that is exactly `bytes`; -1: none.
-  int32_t idOfBytes(std::string_view bytes) const;
-  size_t size() const { return offsets.empty() ? 0 : offsets.size() - 1; }
+  void encode(std::string_view piece, std::vector<int32_t> &ids) const override;
+  size_t independentPrefix(std::string_view piece) const override;
+  int32_t fusedUnknown() const override { return fuseUnk ? unkId : -1; }
 
 private:
-  struct Merge {
-    uint64_t pair = ~0ull; // left id, right id
-    uint32_t rank = 0;
-    int32_t merged = -1;
-  };
-  struct Slot {
-    uint32_t hash = 0;
-    int32_t id = -1;
-  };
-  void buildVocabulary(const TokenizerData &data);
-  std::vector<MergeIds> resolveMerges(const TokenizerData &data) const;
-  void buildMerges(const std::vector<MergeIds> &ids);
-  void indexBytes();
-  void insertToken(int32_t id);
-  const Merge *findMerge(int32_t left, int32_t right) const;
+  static constexpr uint32_t kNone = UINT32_MAX;
 
-  std::string arena;             // bytes of all tokens
-  std::vector<uint32_t> offsets; // size() + 1
-  std::vector<Slot> slots;       // open addressing, a power of two
-  std::vector<Merge> merges;     // open addressing, a power of two
+  uint32_t rankOf(int32_t left, int32_t right) const; // kNone: they do not merge
+  void buildTable();
+  void indexCharacters();
+  void byteSymbols(std::string_view piece, std::vector<int32_t> &symbols) const;
+  void characterSymbols(std::string_view piece, std::vector<int32_t> &symbols) const;
+  int32_t characterId(std::string_view character, bool first, bool last) const;
+  void mergeShort(int32_t *symbols, size_t count, std::vector<int32_t> &ids) const;
+  void mergeLong(const std::vector<int32_t> &symbols, std::vector<int32_t> &ids) const;
+  void emit(int32_t id, std::vector<int32_t> &ids) const;
+
+  const Vocabulary &vocabulary;
+  std::vector<MergeIds> merges; // by rank
+  std::vector<uint32_t> table;  // ranks, open addressing, a power of two
   std::array<int32_t, 256> byteIds{};
-  int32_t unkId = -1;
-  bool fuseUnk = false, ignoreMerges = false;
+  ByteTokens byteTokens;
+  std::optional<JoinablePairs> joinable;
+  /// Hidden tokens that merges make, to the parts that they are taken apart into again.
+  std::unordered_map<int32_t, std::pair<int32_t, int32_t>> partsOfHidden;
+  std::string continuingPrefix, endOfWordSuffix;
+  int32_t unkId;
+  bool fuseUnk, ignoreMerges, byteFallback;
 };
 
 } // namespace llmc

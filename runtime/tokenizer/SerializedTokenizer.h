@@ -2,7 +2,7 @@
 #ifndef LLMC_RUNTIME_TOKENIZER_SERIALIZEDTOKENIZER_H
 #define LLMC_RUNTIME_TOKENIZER_SERIALIZEDTOKENIZER_H
 
-#include "runtime/tokenizer/BytePairs.h"
+#include "runtime/tokenizer/TokenModel.h"
 
 namespace llmc {
 

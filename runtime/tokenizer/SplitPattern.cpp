@@ -73,19 +73,9 @@ SplitPattern::~SplitPattern() = default;
 SplitPattern::SplitPattern(SplitPattern &&) noexcept = default;
 SplitPattern &SplitPattern::operator=(SplitPattern &&) noexcept = default;
 
-namespace {
-/// What one call of split() needs from PCRE2. Frames of the interpreter live on
-/// the heap; the JIT starts on 32 KiB of the machine stack and, when that does
-/// not suffice, goes on with a mapped stack that grows on demand.
-struct Matcher {
-  const pcre2_code *code;
-  bool jit;
-  pcre2_match_data *data;
-  pcre2_match_context *context = pcre2_match_context_create(nullptr);
-  pcre2_jit_stack *stack = nullptr;
-
-  Matcher(const pcre2_code *code, bool jit)
-      : code(code), jit(jit), data(pcre2_match_data_create_from_pattern(code, nullptr)) {
+class SplitPattern::Matcher {
+public:
+  explicit Matcher(const Impl &impl) : data(pcre2_match_data_create_from_pattern(impl.code, nullptr)) {
     if (!data || !context)
       throw Error("out of memory while splitting text");
     pcre2_set_match_limit(context, 200'000'000);
@@ -97,49 +87,66 @@ struct Matcher {
     if (stack)
       pcre2_jit_stack_free(stack);
   }
+  Matcher(const Matcher &) = delete;
+  Matcher &operator=(const Matcher &) = delete;
 
-  int match(std::string_view text, size_t from) {
+  int match(const Impl &impl, std::string_view text, size_t from) {
     auto subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-    if (!jit)
-      return pcre2_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, context);
-    int rc = pcre2_jit_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, context);
+    if (!impl.jit)
+      return pcre2_match(impl.code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, context);
+    int rc = pcre2_jit_match(impl.code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, context);
     if (rc != PCRE2_ERROR_JIT_STACKLIMIT || stack)
       return rc;
     stack = pcre2_jit_stack_create(256 * 1024, 256 * 1024 * 1024, nullptr);
     if (stack)
       pcre2_jit_stack_assign(context, nullptr, stack);
-    return pcre2_jit_match(code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, context);
+    return pcre2_jit_match(impl.code, subject, text.size(), from, PCRE2_NO_UTF_CHECK, data, context);
   }
+
+  pcre2_match_data *data;
+  pcre2_match_context *context = pcre2_match_context_create(nullptr);
+  pcre2_jit_stack *stack = nullptr;
 };
-} // namespace
+
+void SplitPattern::MatcherDelete::operator()(Matcher *matcher) const { delete matcher; }
+
+SplitPattern::MatcherPointer SplitPattern::matcher() const { return MatcherPointer(new Matcher(*impl)); }
+
+bool SplitPattern::find(Matcher &matcher, std::string_view text, size_t from, size_t done, size_t &begin,
+                        size_t &end) const {
+  int rc = matcher.match(*impl, text, from);
+  if (rc == PCRE2_ERROR_NOMATCH)
+    return false;
+  if (rc < 0) {
+    PCRE2_UCHAR message[160] = {};
+    pcre2_get_error_message(rc, message, sizeof(message));
+    throw Error("splitting text of " + std::to_string(text.size()) +
+                " bytes: " + reinterpret_cast<const char *>(message));
+  }
+  const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(matcher.data);
+  begin = ends[0], end = ends[1];
+  if (begin < done || end < begin) // \K may do this; ignore the match
+    begin = end = std::max(done, end);
+  return true;
+}
+
+size_t SplitPattern::nextCharacter(std::string_view text, size_t at) {
+  return at < text.size() ? at + utf8::decode(text.substr(at)).length : at;
+}
 
 void SplitPattern::split(std::string_view text, std::vector<std::string_view> &pieces) const {
-  Matcher matcher(impl->code, impl->jit);
-  size_t done = 0; // everything before is in pieces
-  auto cut = [&](size_t end) {
-    if (end > done)
-      pieces.push_back(text.substr(done, end - done));
-    done = end;
-  };
-  for (size_t from = 0; from < text.size();) {
-    int rc = matcher.match(text, from);
-    if (rc == PCRE2_ERROR_NOMATCH)
-      break;
-    if (rc < 0) {
-      PCRE2_UCHAR message[160] = {};
-      pcre2_get_error_message(rc, message, sizeof(message));
-      throw Error("splitting text of " + std::to_string(text.size()) +
-                  " bytes: " + reinterpret_cast<const char *>(message));
-    }
-    const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(matcher.data);
-    size_t begin = ends[0], end = ends[1];
-    if (begin < done || end < begin) // \K may do this; ignore the match
-      begin = end = std::max(done, end);
-    cut(begin);
-    cut(end);
-    from = end;
-    if (begin == end && from < text.size()) // an empty match cuts and moves on by a character
-      from += utf8::decode(text.substr(from)).length;
-  }
-  cut(text.size());
+  MatcherPointer m = matcher();
+  segments(*m, text, [&](size_t begin, size_t end, bool) {
+    if (end > begin)
+      pieces.push_back(text.substr(begin, end - begin));
+  });
+}
+
+std::string SplitPattern::replace(std::string_view text, std::string_view content) const {
+  MatcherPointer m = matcher();
+  std::string out;
+  segments(*m, text, [&](size_t begin, size_t end, bool isMatch) {
+    out.append(isMatch ? content : text.substr(begin, end - begin));
+  });
+  return out;
 }

@@ -1,14 +1,58 @@
 #include "runtime/tokenizer/Tokenizer.h"
 
 #include "llmc/Support/Error.h"
-#include "runtime/tokenizer/Normalizer.h"
+#include "runtime/tokenizer/BytePairs.h"
+#include "runtime/tokenizer/DecodeStream.h"
+#include "runtime/tokenizer/PieceCache.h"
 #include "runtime/tokenizer/SerializedTokenizer.h"
 #include "runtime/tokenizer/Utf8.h"
-#include "runtime/tokenizer/Utf8Stream.h"
 
 #include <algorithm>
+#include <mutex>
 
 using namespace llmc;
+
+//===----------------------------------------------------------------------===//
+// Memory of encoders
+//===----------------------------------------------------------------------===//
+
+struct Tokenizer::Scratch {
+  PieceCache cache;
+  PreTokenizer::Scratch split;
+};
+
+/// One Scratch a thread that encodes; kept for the next call, caches warm.
+struct Tokenizer::Pool {
+  static constexpr size_t kKept = 16;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Scratch>> idle;
+
+  std::unique_ptr<Scratch> take(const PreTokenizer &preTokenizer) {
+    {
+      std::lock_guard lock(mutex);
+      if (!idle.empty()) {
+        auto taken = std::move(idle.back());
+        idle.pop_back();
+        return taken;
+      }
+    }
+    return std::unique_ptr<Scratch>(new Scratch{PieceCache(), preTokenizer.makeScratch()});
+  }
+  void give(std::unique_ptr<Scratch> scratch) {
+    std::lock_guard lock(mutex);
+    if (idle.size() < kKept)
+      idle.push_back(std::move(scratch));
+  }
+};
+
+Tokenizer::Tokenizer() = default;
+Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer &&) noexcept = default;
+Tokenizer &Tokenizer::operator=(Tokenizer &&) noexcept = default;
+
+//===----------------------------------------------------------------------===//
+// Construction
+//===----------------------------------------------------------------------===//
 
 static void checkIds(const TokenizerData &data) {
   const auto count = static_cast<int64_t>(data.tokens.size());
@@ -27,109 +71,276 @@ static void checkIds(const TokenizerData &data) {
     if (token.id < 0)
       throw Error("tokenizer: expected an id for the added token '" + token.content + "', got none");
   }
+  if (data.byteLevel() && data.model != TokenizerData::Model::BPE)
+    throw Error("tokenizer: expected BPE as the model of a byte-level tokenizer, got model " +
+                std::to_string(static_cast<uint32_t>(data.model)));
 }
 
-Tokenizer Tokenizer::create(const TokenizerData &data) { return create(data, BytePairs(data)); }
+/// Steps with the short forms written out.
+static std::vector<NormalizerStep> normalizersOf(const TokenizerData &data) {
+  std::vector<NormalizerStep> steps = data.normalizers;
+  if (data.nfc)
+    steps.push_back({NormalizerStep::Kind::NFC});
+  return steps;
+}
+
+static std::vector<PreTokenizerStep> preTokenizersOf(const TokenizerData &data) {
+  std::vector<PreTokenizerStep> steps = data.preTokenizers;
+  if (!steps.empty() || !data.byteLevel())
+    return steps;
+  for (const std::string &pattern : data.splitPatterns) {
+    PreTokenizerStep step;
+    step.pattern = pattern;
+    steps.push_back(step);
+  }
+  PreTokenizerStep bytes;
+  bytes.kind = PreTokenizerStep::Kind::ByteLevel;
+  bytes.addPrefixSpace = data.addPrefixSpace;
+  if (!steps.empty() && steps.back().pattern == kGPT2Pattern) { // the step has it itself, after its prefix
+    steps.pop_back();
+    bytes.useRegex = true;
+  }
+  steps.push_back(bytes);
+  return steps;
+}
+
+Tokenizer Tokenizer::create(const TokenizerData &data) {
+  auto vocabulary = std::make_unique<Vocabulary>(data);
+  std::vector<MergeIds> merges = BytePairs::resolveAll(data, *vocabulary);
+  return create(data, std::move(merges), std::move(vocabulary));
+}
 
 Tokenizer Tokenizer::load(std::string_view bytes) {
   SerializedTokenizer read = SerializedTokenizer::read(bytes);
-  return create(read.data, BytePairs(read.data, read.merges));
+  auto vocabulary = std::make_unique<Vocabulary>(read.data);
+  return create(read.data, std::move(read.merges), std::move(vocabulary));
 }
 
-Tokenizer Tokenizer::create(const TokenizerData &data, BytePairs pairs) {
+Tokenizer Tokenizer::create(const TokenizerData &data, std::vector<MergeIds> merges,
+                            std::unique_ptr<Vocabulary> vocabulary) {
   checkIds(data);
-  Tokenizer t;
-  t.pairs = std::move(pairs);
+  Tokenizer tokenizer;
+  tokenizer.build(data, std::move(merges), std::move(vocabulary));
+  return tokenizer;
+}
+
+void Tokenizer::build(const TokenizerData &data, std::vector<MergeIds> merges, std::unique_ptr<Vocabulary> all) {
+  vocabulary = std::move(all);
+  model = makeTokenModel(data, *vocabulary, std::move(merges));
+  std::vector<std::pair<std::string_view, int32_t>> whole;
+  for (size_t i = 0; i < data.kinds.size(); ++i)
+    if (const auto id = static_cast<int32_t>(i);
+        data.kinds[i] == PieceKind::UserDefined && !vocabulary->bytesOf(id).empty())
+      whole.emplace_back(vocabulary->bytesOf(id), id);
+  userDefined = PrefixTable(whole);
+  std::vector<NormalizerStep> normalizers = normalizersOf(data);
+  normalizer = Normalizer(normalizers, userDefined);
+  bool alphabet = std::any_of(normalizers.begin(), normalizers.end(), [](const NormalizerStep &step) {
+    return step.kind == NormalizerStep::Kind::ByteLevel;
+  });
+  preTokenizer = PreTokenizer(preTokenizersOf(data), alphabet);
+  decoder = Decoder(data);
+  readAdded(data);
+  pool = std::make_unique<Pool>();
+  eos = data.eosIds;
+  bos = data.bosId;
+  pad = data.padId;
+  bosByDefault = data.addBos && data.bosId >= 0;
+}
+
+void Tokenizer::readAdded(const TokenizerData &data) {
   std::vector<AddedToken> raw, normalized;
-  t.special.resize(data.tokens.size());
+  special.resize(data.tokens.size());
+  for (size_t i = 0; i < data.kinds.size(); ++i)
+    special[i] = data.kinds[i] == PieceKind::Control || data.kinds[i] == PieceKind::Unknown;
   for (const AddedToken &token : data.added) {
-    t.special[token.id] = token.special;
+    special[token.id] = token.special;
     if (!token.normalized) {
       raw.push_back(token);
       continue;
     }
     normalized.push_back(token);
-    if (data.nfc)
-      normalized.back().content = normalizeNFC(utf8::sanitize(token.content));
+    normalized.back().content = normalizer.apply(utf8::sanitize(token.content));
   }
-  t.rawAdded = AddedTokens(raw);
-  t.normalizedAdded = AddedTokens(normalized);
-  for (const std::string &pattern : data.splitPatterns)
-    t.patterns.emplace_back(pattern);
-  t.added = data.added;
-  t.eos = data.eosIds;
-  t.bos = data.bosId;
-  t.pad = data.padId;
-  t.bosByDefault = data.addBos && data.bosId >= 0;
-  t.nfc = data.nfc;
-  t.addPrefixSpace = data.addPrefixSpace;
-  return t;
+  rawAdded = AddedTokens(raw);
+  normalizedAdded = AddedTokens(normalized);
+  added = data.added;
 }
 
-std::vector<int32_t> Tokenizer::encode(std::string_view text, bool parseSpecial, bool addBos) const {
+//===----------------------------------------------------------------------===//
+// Encoding
+//===----------------------------------------------------------------------===//
+
+/// Pieces to ids: independent parts of them from the cache, the others from the model.
+class Tokenizer::Encoder final : public PieceSink {
+public:
+  Encoder(const Tokenizer &tokenizer, std::vector<int32_t> &ids)
+      : tokenizer(tokenizer), ids(ids), unknown(tokenizer.model->fusedUnknown()),
+        scratch(tokenizer.pool->take(tokenizer.preTokenizer)) {}
+  ~Encoder() { tokenizer.pool->give(std::move(scratch)); }
+
+  void text(std::string_view text, bool first) {
+    tokenizer.preTokenizer.run(text, first, scratch->split, *this);
+  }
+
+  void piece(std::string_view piece) override {
+    bool inner = false; // behind a cut of our own, over which a run of unknown characters may reach
+    while (!piece.empty()) {
+      std::string_view part = piece.substr(0, tokenizer.model->independentPrefix(piece));
+      piece.remove_prefix(part.size());
+      const size_t before = ids.size();
+      encodePart(part);
+      if (inner && unknown >= 0 && ids.size() > before && ids[before] == unknown && ids[before - 1] == unknown)
+        ids.erase(ids.begin() + static_cast<ptrdiff_t>(before));
+      inner |= ids.size() > before;
+    }
+  }
+
+private:
+  void encodePart(std::string_view part) {
+    if (part.size() > PieceCache::kMaxBytes)
+      return tokenizer.model->encode(part, ids);
+    const uint64_t hash = PieceCache::hash(part);
+    if (scratch->cache.find(part, hash, ids))
+      return;
+    const size_t before = ids.size();
+    tokenizer.model->encode(part, ids);
+    scratch->cache.store(part, hash, ids.data() + before, ids.size() - before);
+  }
+
+  const Tokenizer &tokenizer;
+  std::vector<int32_t> &ids;
+  const int32_t unknown;
+  std::unique_ptr<Scratch> scratch;
+};
+
+/// The parts of `ranges` within text from `begin` to `end`, counted from `begin`.
+static std::vector<TextRange> rangesWithin(std::span<const TextRange> ranges, size_t begin, size_t end) {
+  std::vector<TextRange> inner;
+  for (const TextRange &range : ranges)
+    if (size_t from = std::max(range.begin, begin), to = std::min(range.end, end); from < to)
+      inner.push_back({from - begin, to - begin});
+  return inner;
+}
+
+/// Where the borders of `ranges` lie in the normalised text: a border is where the normalised
+/// text before it stops being the start of the whole.
+std::vector<TextRange> Tokenizer::rangesAfterNormalising(std::string_view text, std::string_view normalized,
+                                                         std::span<const TextRange> ranges) const {
+  auto moved = [&](size_t border) {
+    if (border == 0 || border == text.size())
+      return border ? normalized.size() : 0;
+    std::string before = normalizer.apply(text.substr(0, border));
+    auto [end, ignored] = std::mismatch(before.begin(), before.end(), normalized.begin(), normalized.end());
+    return static_cast<size_t>(end - before.begin());
+  };
+  std::vector<TextRange> out;
+  for (const TextRange &range : ranges)
+    out.push_back({moved(range.begin), moved(range.end)});
+  return out;
+}
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text, std::span<const TextRange> ranges, bool addBos) const {
   std::vector<int32_t> ids;
+  ids.reserve(text.size() / 3 + 8);
   if (addBos && bos >= 0)
     ids.push_back(bos);
-  std::string sanitized;
-  if (utf8::firstInvalid(text) != text.size()) {
-    sanitized = utf8::sanitize(text);
-    text = sanitized;
-  }
-  for (const TextSegment &outer : rawAdded.cut(text, parseSpecial)) {
+  Encoder encoder(*this, ids);
+  for (const TextSegment &outer : rawAdded.cut(text, ranges)) {
     if (outer.id >= 0) {
       ids.push_back(outer.id);
       continue;
     }
-    std::string composed;
+    const auto begin = static_cast<size_t>(outer.text.data() - text.data());
+    std::string normalized;
     std::string_view plain = outer.text;
-    if (nfc) {
-      composed = normalizeNFC(plain);
-      plain = composed;
+    if (!normalizer.empty()) {
+      normalized = normalizer.apply(plain);
+      plain = normalized;
     }
-    for (const TextSegment &inner : normalizedAdded.cut(plain, parseSpecial)) {
+    std::vector<TextRange> inside;
+    if (normalizedAdded.hasSpecial()) {
+      inside = rangesWithin(ranges, begin, begin + outer.text.size());
+      if (!normalizer.empty())
+        inside = rangesAfterNormalising(outer.text, plain, inside);
+    }
+    for (const TextSegment &inner : normalizedAdded.cut(plain, inside)) {
       if (inner.id >= 0)
         ids.push_back(inner.id);
       else
-        encodeText(inner.text, ids);
+        encoder.text(inner.text, begin == 0 && inner.text.data() == plain.data());
     }
   }
   return ids;
 }
 
-/// Splits one stretch without added tokens. The patterns apply one after the
-/// other, each within the pieces of the one before.
-void Tokenizer::encodeText(std::string_view text, std::vector<int32_t> &ids) const {
-  std::vector<std::string_view> pieces{text}, next;
-  for (size_t i = 0; i + 1 < patterns.size(); ++i) {
-    next.clear();
-    for (std::string_view piece : pieces)
-      patterns[i].split(piece, next);
-    pieces.swap(next);
+std::vector<int32_t> Tokenizer::encode(std::string_view text, bool parseSpecial, bool addBos) const {
+  std::string sanitized;
+  if (utf8::firstInvalid(text) != text.size()) {
+    sanitized = utf8::sanitize(text);
+    text = sanitized;
   }
-  for (std::string_view piece : pieces) {
-    std::string prefixed;
-    if (addPrefixSpace && !piece.starts_with(' ')) { // of the ByteLevel step, the last one
-      (prefixed = " ").append(piece);
-      piece = prefixed;
-    }
-    next.clear();
-    if (patterns.empty())
-      next.push_back(piece);
+  const TextRange whole{0, text.size()};
+  return encode(text, std::span<const TextRange>(&whole, parseSpecial ? 1 : 0), addBos);
+}
+
+std::vector<int32_t> Tokenizer::encode(std::span<const TextPart> parts, bool addBos) const {
+  std::string text;
+  std::vector<TextRange> ranges;
+  for (const TextPart &part : parts) {
+    const size_t begin = text.size();
+    text += utf8::sanitize(part.text);
+    if (!part.parseSpecial || begin == text.size())
+      continue;
+    if (!ranges.empty() && ranges.back().end == begin)
+      ranges.back().end = text.size();
     else
-      patterns.back().split(piece, next);
-    for (std::string_view last : next)
-      pairs.encode(last, ids);
+      ranges.push_back({begin, text.size()});
   }
+  return encode(text, ranges, addBos);
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding and tables
+//===----------------------------------------------------------------------===//
+
+DecodeStream::DecodeStream(const Tokenizer &tokenizer, bool skipSpecial)
+    : tokenizer(&tokenizer), skipSpecial(skipSpecial), state(tokenizer.decoder) {}
+
+void DecodeStream::feed(int32_t id, std::string &out) {
+  const Vocabulary &vocabulary = *tokenizer->vocabulary;
+  if (id < 0 || static_cast<size_t>(id) >= vocabulary.size() || (skipSpecial && tokenizer->isSpecial(id)))
+    return;
+  std::string_view bytes = vocabulary.bytesOf(id);
+  if (!vocabulary.byteLevel() || tokenizer->decoder.wantsBytes() || vocabulary.isAdded(id))
+    state.token(bytes, out);
+  else
+    state.token(toAlphabet(bytes), out);
+}
+
+std::string DecodeStream::feed(int32_t id) {
+  std::string out;
+  feed(id, out);
+  return out;
+}
+
+std::string DecodeStream::flush() {
+  std::string out;
+  state.finish(out);
+  return out;
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skipSpecial) const {
-  Utf8Stream stream;
+  DecodeStream stream(*this, skipSpecial);
   std::string out;
   for (int32_t id : ids)
-    if (!skipSpecial || !isSpecial(id))
-      out += stream.feed(tokenBytes(id));
+    stream.feed(id, out);
   return out += stream.flush();
 }
+
+std::string_view Tokenizer::tokenBytes(int32_t id) const { return vocabulary->bytesOf(id); }
+
+size_t Tokenizer::size() const { return vocabulary->size(); }
 
 bool Tokenizer::isSpecial(int32_t id) const {
   return id >= 0 && static_cast<size_t>(id) < special.size() && special[id];
@@ -141,6 +352,5 @@ int32_t Tokenizer::idOf(std::string_view spelling) const {
   for (const AddedToken &token : added)
     if (token.content == spelling)
       return token.id;
-  std::string bytes;
-  return appendAlphabetBytes(spelling, bytes) ? pairs.idOfBytes(bytes) : -1;
+  return vocabulary->idOfSpelling(spelling);
 }

@@ -8,6 +8,7 @@
 #include "runtime/tokenizer/SerializedTokenizer.h"
 
 #include "llmc/Support/Error.h"
+#include "runtime/tokenizer/BytePairs.h"
 
 #include <bit>
 #include <cstring>
@@ -253,12 +254,7 @@ template <typename T> static void readList(Reader &r, std::vector<T> &list, cons
 static_assert(std::is_trivially_copyable_v<MergeIds> && sizeof(MergeIds) == 12);
 
 static void writeMerges(const TokenizerData &data, Writer &w) {
-  std::vector<MergeIds> ids = BytePairs::resolve(data);
-  for (size_t rank = 0; rank < ids.size(); ++rank)
-    if (ids[rank].left < 0 || ids[rank].right < 0 || ids[rank].merged < 0)
-      throw Error("tokenizer merge " + std::to_string(rank) + ": expected '" + data.merges[rank].first + "', '" +
-                  data.merges[rank].second + "' and their join in the vocabulary, got one missing");
-  w.array(ids);
+  w.array(BytePairs::resolveAll(data, Vocabulary(data)));
 }
 
 std::string TokenizerData::serialize() const {

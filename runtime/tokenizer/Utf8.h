@@ -9,6 +9,7 @@
 #define LLMC_RUNTIME_TOKENIZER_UTF8_H
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -78,6 +79,11 @@ inline bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC
 inline size_t firstInvalid(std::string_view text) {
   size_t i = 0;
   while (i < text.size()) {
+    uint64_t word;
+    if (i + 8 <= text.size() && (std::memcpy(&word, text.data() + i, 8), !(word & 0x8080808080808080ull))) {
+      i += 8;
+      continue;
+    }
     if (static_cast<unsigned char>(text[i]) < 0x80) {
       ++i;
       continue;

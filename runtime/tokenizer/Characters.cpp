@@ -1,0 +1,67 @@
+#include "runtime/tokenizer/Characters.h"
+
+#include <utf8proc.h>
+
+using namespace llmc;
+
+std::atomic<const uint8_t *> llmc::detail::characterPages[0x1100];
+
+/// So (symbol, other) with Other_Alphabetic: circled and squared letters.
+static bool isAlphabeticSymbol(uint32_t c) {
+  return (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) || (c >= 0x1F150 && c <= 0x1F169) ||
+         (c >= 0x1F170 && c <= 0x1F189);
+}
+
+static bool isAsciiPunctuation(uint32_t c) {
+  return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
+
+static uint8_t classify(uint32_t c) {
+  unsigned classes = 0;
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+  case UTF8PROC_CATEGORY_LU:
+  case UTF8PROC_CATEGORY_LL:
+  case UTF8PROC_CATEGORY_LT:
+  case UTF8PROC_CATEGORY_LM:
+  case UTF8PROC_CATEGORY_LO: classes = kLetter | kWord; break;
+  case UTF8PROC_CATEGORY_MN: classes = kMark | kNonspacing | kWord; break;
+  case UTF8PROC_CATEGORY_MC:
+  case UTF8PROC_CATEGORY_ME: classes = kMark | kWord; break;
+  case UTF8PROC_CATEGORY_ND:
+  case UTF8PROC_CATEGORY_NL: classes = kNumber | kWord; break;
+  case UTF8PROC_CATEGORY_NO: classes = kNumber; break;
+  case UTF8PROC_CATEGORY_PC: classes = kPunctuation | kWord; break;
+  case UTF8PROC_CATEGORY_PD:
+  case UTF8PROC_CATEGORY_PS:
+  case UTF8PROC_CATEGORY_PE:
+  case UTF8PROC_CATEGORY_PI:
+  case UTF8PROC_CATEGORY_PF:
+  case UTF8PROC_CATEGORY_PO: classes = kPunctuation; break;
+  case UTF8PROC_CATEGORY_ZS:
+  case UTF8PROC_CATEGORY_ZL:
+  case UTF8PROC_CATEGORY_ZP: classes = kSpace; break;
+  case UTF8PROC_CATEGORY_CC:
+  case UTF8PROC_CATEGORY_CF:
+  case UTF8PROC_CATEGORY_CN:
+  case UTF8PROC_CATEGORY_CO: classes = kOther; break;
+  default: break;
+  }
+  if ((c >= '\t' && c <= '\r') || c == 0x85)
+    classes |= kSpace;
+  if (c == 0x200C || c == 0x200D || isAlphabeticSymbol(c))
+    classes |= kWord;
+  if (isAsciiPunctuation(c))
+    classes |= kPunctuation;
+  return static_cast<uint8_t>(classes);
+}
+
+const uint8_t *llmc::detail::makeCharacterPage(uint32_t page) {
+  auto *fresh = new uint8_t[256]; // lives as long as the process, at most 1.1 MiB in all
+  for (uint32_t i = 0; i < 256; ++i)
+    fresh[i] = classify(page << 8 | i);
+  const uint8_t *expected = nullptr;
+  if (characterPages[page].compare_exchange_strong(expected, fresh, std::memory_order_acq_rel))
+    return fresh;
+  delete[] fresh; // another thread was faster
+  return expected;
+}

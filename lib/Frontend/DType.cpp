@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "llmc/Frontend/ModelFacts.h"
 
+#include <cctype>
 #include <iterator>
 
 using namespace llmc;
@@ -25,6 +26,18 @@ const Facts &of(DType type) { return facts[static_cast<size_t>(type)]; }
 } // namespace
 
 const char *llmc::toString(DType type) { return of(type).name; }
+std::string llmc::storageName(DType type) {
+  std::string name = toString(type);
+  for (char &c : name)
+    c = char(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+std::optional<DType> llmc::storageOf(std::string_view name) {
+  for (DType type : kDTypes)
+    if (name == storageName(type))
+      return type;
+  return {};
+}
 unsigned llmc::blockSize(DType type) { return of(type).values; }
 uint64_t llmc::blockBytes(DType type) { return of(type).bytes; }
 uint64_t llmc::storageBytes(DType type, uint64_t count) { return count / of(type).values * of(type).bytes; }

@@ -4,33 +4,21 @@
 #include "llmc/abi.h"
 #include "runtime/package/ManifestWeights.h"
 
+#include <iterator>
+
 namespace llmc {
 
-const char *layoutName(uint32_t layout) {
-  switch (layout) {
-  case LLMC_LAYOUT_ROWS_F32:
-    return "rows_f32";
-  case LLMC_LAYOUT_N16_F32:
-    return "n16_f32";
-  case LLMC_LAYOUT_N16_F16:
-    return "n16_f16";
-  case LLMC_LAYOUT_N16_BF16:
-    return "n16_bf16";
-  case LLMC_LAYOUT_N16_Q4_0:
-    return "n16_q4_0";
-  case LLMC_LAYOUT_N16_Q4_1:
-    return "n16_q4_1";
-  case LLMC_LAYOUT_N16_Q8_0:
-    return "n16_q8_0";
-  case LLMC_LAYOUT_ROWS_BF16:
-    return "rows_bf16";
-  }
-  return "unknown";
-}
+// By layout.
+static constexpr const char *layoutNames[] = {"rows_f32",  "n16_f32",  "n16_f16",  "n16_bf16", "n16_q4_0", "n16_q4_1",
+                                              "n16_q8_0",  "rows_bf16", "n16_q5_0", "n16_q5_1", "n16_q2_k", "n16_q3_k",
+                                              "n16_q4_k",  "n16_q5_k", "n16_q6_k", "n16_iq4_nl", "n16_iq4_xs"};
+static_assert(std::size(layoutNames) == LLMC_LAYOUT_N16_IQ4_XS + 1);
+
+const char *layoutName(uint32_t layout) { return layout < std::size(layoutNames) ? layoutNames[layout] : "unknown"; }
 
 std::optional<uint32_t> layoutOf(std::string_view name) {
-  for (uint32_t layout = LLMC_LAYOUT_ROWS_F32; layout <= LLMC_LAYOUT_ROWS_BF16; ++layout)
-    if (name == layoutName(layout))
+  for (uint32_t layout = 0; layout < std::size(layoutNames); ++layout)
+    if (name == layoutNames[layout])
       return layout;
   return std::nullopt;
 }

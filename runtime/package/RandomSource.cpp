@@ -3,23 +3,14 @@
 #include "llmc/Support/Error.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 
 namespace llmc {
 
 namespace {
 
-constexpr DType kStorages[] = {DType::F32, DType::F16, DType::BF16, DType::Q4_0, DType::Q4_1, DType::Q8_0};
 // Above any real weight, and small enough that no product of two overflows.
 constexpr uint64_t kMostRows = uint64_t(1) << 31;
-
-std::string storageName(DType storage) {
-  std::string name = toString(storage);
-  for (char &c : name)
-    c = char(std::tolower(static_cast<unsigned char>(c)));
-  return name;
-}
 
 } // namespace
 
@@ -41,9 +32,8 @@ PackSpec specOf(const Manifest::Weight &weight, const std::string &where) {
   if (!layout)
     fail("expected a known layout, got " + weight.layout);
   spec.layout = llmc_layout(*layout);
-  const DType *storage = std::find_if(std::begin(kStorages), std::end(kStorages),
-                                      [&](DType type) { return storageName(type) == recipe.storage; });
-  if (storage == std::end(kStorages))
+  const std::optional<DType> storage = storageOf(recipe.storage);
+  if (!storage)
     fail("expected a known storage, got " + recipe.storage);
   spec.storage = *storage;
   if (weight.rows == 0 || weight.cols == 0 || weight.rows > kMostRows || weight.cols > kMostRows)

@@ -48,19 +48,13 @@ const GPUTarget *ModelFlags::finish() {
   return gpu;
 }
 
-static const std::pair<const char *, DType> storages[] = {{"bf16", DType::BF16}, {"f16", DType::F16},   {"f32", DType::F32},
-                                                          {"q4_0", DType::Q4_0}, {"q4_1", DType::Q4_1}, {"q8_0", DType::Q8_0}};
-
 void llmc::addRandomStorage(Flags &flags, std::string &name) {
   std::vector<std::string> names;
-  for (auto [known, type] : storages)
-    names.push_back(known);
-  flags.choice("random-storage", name, names, "storage of matrices where the folder has no weight files (bf16)");
+  for (DType type : kDTypes)
+    names.push_back(storageName(type));
+  flags.choice("random-storage", name, names,
+               "storage of matrices where the folder has no weight files (bf16); of columns that are no multiple of 256, the type "
+               "that llama.cpp's quantizer takes instead: q4_k q5_0, q5_k q5_1, q6_k q8_0, q2_k, q3_k and iq4_xs iq4_nl");
 }
 
-std::optional<DType> llmc::randomStorage(const std::string &name) {
-  for (auto [known, type] : storages)
-    if (name == known)
-      return type;
-  return {};
-}
+std::optional<DType> llmc::randomStorage(const std::string &name) { return storageOf(name); }

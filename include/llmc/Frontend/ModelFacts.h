@@ -17,7 +17,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace llmc {
@@ -32,6 +34,9 @@ inline constexpr DType kDTypes[] = {DType::F32,  DType::F16,  DType::BF16, DType
                                     DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_NL, DType::IQ4_XS};
 
 const char *toString(DType type);
+/// As flags and manifests have it: "q4_k".
+std::string storageName(DType type);
+std::optional<DType> storageOf(std::string_view name);
 /// Bytes of `count` values; `count` is a multiple of blockSize(type).
 uint64_t storageBytes(DType type, uint64_t count);
 unsigned blockSize(DType type);    // values: 1, 32 or 256

@@ -15,6 +15,20 @@ static constexpr int64_t maxLayers = 4096;
 /// Beyond any memory, and sums of sizes cannot overflow.
 static constexpr uint64_t maxBytes = uint64_t(1) << 50;
 
+/// What rows of `cols` values are stored as: blocks of 256 need rows of them, and llama.cpp's quantizer takes these types
+/// of 32 instead (llama-quant.cpp).
+static DType storageOfRows(DType storage, int64_t cols) {
+  if (cols % blockSize(storage) == 0)
+    return storage;
+  switch (storage) {
+  case DType::Q4_K: return DType::Q5_0;
+  case DType::Q5_K: return DType::Q5_1;
+  case DType::Q6_K: return DType::Q8_0;
+  case DType::Q2_K: case DType::Q3_K: case DType::IQ4_XS: return DType::IQ4_NL;
+  default: return storage;
+  }
+}
+
 void huggingface::makeTensors(const std::string &configPath, DType storage, ModelFacts &facts) {
   frontend::checkGeometry(facts, configPath);
   if (facts.layers > maxLayers)
@@ -24,7 +38,7 @@ void huggingface::makeTensors(const std::string &configPath, DType storage, Mode
   uint64_t offset = 0;
   frontend::forEachTensor(facts, [&](const std::string &name, const std::vector<int64_t> &shape) {
     bool vector = shape.size() == 1;
-    DType type = !vector ? storage : blockSize(storage) == 1 ? storage : DType::F32;
+    DType type = !vector ? storageOfRows(storage, shape.back()) : blockSize(storage) == 1 ? storage : DType::F32;
     if (shape.back() % blockSize(type))
       throw Error(configPath + ": tensor " + quote(fileName(name)) + ": expected rows of a multiple of " +
                   std::to_string(blockSize(type)) + " values for " + toString(type) + ", got " + std::to_string(shape.back()));

@@ -1,6 +1,7 @@
 //===- RandomTensor.cpp ---------------------------------------------------===//
 #include "lib/Target/Packing/RandomTensor.h"
 
+#include "llmc/Frontend/CodedBlock.h"
 #include "llmc/Support/Float.h"
 
 #define XXH_INLINE_ALL
@@ -38,6 +39,51 @@ inline uint16_t finiteToBf16(float value) {
 constexpr uint64_t kPiece = 256; // values: the words of a piece stay in the first cache
 
 bool isEmbedding(const std::string &name) { return name.starts_with("token_embd"); }
+
+/// Of equally likely integers; exact, since their count is a power of two.
+struct Moments {
+  int64_t sum = 0, squares = 0, count = 0;
+  void add(int64_t x) { sum += x, squares += x * x, ++count; }
+  double mean() const { return double(sum) / double(count); }
+  double square() const { return double(squares) / double(count); }
+};
+
+/// Of the integers that superBlocks() makes: the upper half of unsigned ones, the outer half of signed ones.
+Moments integerMoments(CodedForm form) {
+  Moments m;
+  const int half = 1 << (form.scaleBits - 1);
+  if (form.minimum)
+    for (int i = half; i < 2 * half; ++i)
+      m.add(i);
+  else
+    for (int i = half / 2; i < half; ++i)
+      m.add(i), m.add(-1 - i);
+  return m;
+}
+
+Moments codeMoments(CodedForm form) {
+  Moments m;
+  for (unsigned code = 0; code <= form.maxCode(); ++code)
+    m.add(form.table ? kIQ4Values[code] : int(code) - form.zero);
+  return m;
+}
+
+/// Standard deviation of weights whose scales are 1, or whose d is 1. With integers and a minimum, minimum and scale have
+/// independent integers of equal distribution, and dmin is d times the codes' mean.
+double unitDeviation(DType storage) {
+  const CodedForm form = codedForm(storage);
+  if (!form)
+    return 1;
+  if (storage == DType::Q4_0 || storage == DType::Q8_0) { // about the codes' mean; -128 does not occur
+    const double levels = storage == DType::Q8_0 ? 255 : 16;
+    return std::sqrt((levels * levels - 1) / 12);
+  }
+  const Moments code = codeMoments(form), integer = form.scaleBits ? integerMoments(form) : Moments{1, 1, 1};
+  double variance = integer.square() * code.square(); // d has either sign: about 0
+  if (form.minimum)
+    variance += code.mean() * code.mean() * (integer.square() - 2 * integer.mean() * integer.mean());
+  return std::sqrt(variance);
+}
 } // namespace
 
 RandomTensor::RandomTensor(uint64_t seed, const std::string &name, DType storage, uint64_t cols, bool vector)
@@ -50,8 +96,9 @@ RandomTensor::RandomTensor(uint64_t seed, const std::string &name, DType storage
     width = bias ? 0.02 : 0.1;
   }
   spread = float(width / 32768);
-  const double levels = storage == DType::Q8_0 ? 255 : 16; // deviation of n equally likely integers: sqrt((n^2 - 1) / 12)
-  scale = float(deviation / std::sqrt((levels * levels - 1) / 12));
+  scale = float(deviation / unitDeviation(storage));
+  if (const CodedForm form = codedForm(storage))
+    codeMean = float(codeMoments(form).mean());
 }
 
 // Values [first, first + count) of a row; `first` a multiple of 4 or `count` 1.
@@ -87,23 +134,28 @@ void RandomTensor::plain(uint64_t rowKey, uint64_t first, uint64_t count, uint8_
 
 // Blocks of 32 uniform codes; words 8b .. 8b + 7 of the row are those of block b, the first its scale's.
 void RandomTensor::blocks(uint64_t rowKey, uint8_t *to) const {
+  const CodedForm form = codedForm(storage);
+  const uint64_t words = form.lowBits / 2; // of 32 codes
   for (uint64_t b = 0; b < cols / 32; ++b) {
+    auto put = [&](const void *from, uint64_t bytes) {
+      std::memcpy(to, from, bytes);
+      to += bytes;
+    };
     const uint64_t first = word(rowKey, 8 * b);
-    // Scales differ by up to a quarter, as a file's do. With q4_0 the codes' mean is -1/2: its scale has either sign.
+    // Scales differ by up to a quarter, as a file's do. Where the codes' mean is not 0, a scale has either sign.
     float d = scale * (1 + float(int16_t(first)) * (0.25f / 32768));
-    if (storage == DType::Q4_0 && first >> 63)
+    if (!form.minimum && storage != DType::Q8_0 && first >> 63)
       d = -d;
-    const uint16_t half = finiteToF16(d);
-    std::memcpy(to, &half, 2);
-    to += 2;
-    if (storage == DType::Q4_1) {
-      const uint16_t minimum = finiteToF16(-7.5f * d);
-      std::memcpy(to, &minimum, 2);
-      to += 2;
+    const uint16_t half = finiteToF16(d), minimum = finiteToF16(-codeMean * d);
+    put(&half, 2);
+    if (form.minimum)
+      put(&minimum, 2);
+    if (form.highBits) {
+      const uint64_t high = word(rowKey, 8 * b + 1 + words);
+      put(&high, 4);
     }
-    const unsigned words = storage == DType::Q8_0 ? 4 : 2;
     uint64_t codes[4];
-    for (unsigned i = 0; i < words; ++i)
+    for (uint64_t i = 0; i < words; ++i)
       codes[i] = word(rowKey, 8 * b + 1 + i);
     if (storage == DType::Q8_0)
       for (unsigned i = 0; i < 4; ++i) { // -128, which no file has, becomes -127
@@ -111,17 +163,57 @@ void RandomTensor::blocks(uint64_t rowKey, uint8_t *to) const {
         const uint64_t zero = ~(((other & ~(low << 7)) + ~(low << 7)) | other) >> 7 & low;
         codes[i] |= zero;
       }
-    std::memcpy(to, codes, 8 * words);
-    to += 8 * words;
+    put(codes, 8 * words);
+  }
+}
+
+// Blocks of 256: all bits are uniform but those that keep integers of scales away from 0. Words 32b .. of the row are
+// those of block b, in the order of its bytes; the last of the 32 is its scale's sign.
+void RandomTensor::superBlocks(uint64_t rowKey, uint8_t *to) const {
+  const uint64_t bytes = blockBytes(storage);
+  // d is the same everywhere: the integers differ. The minimum belongs to the rounded d.
+  const uint16_t half = finiteToF16(scale), minimum = finiteToF16(codeMean * f16ToF32(half));
+  auto orBytes = [&](unsigned at, unsigned count, uint8_t bits) {
+    for (unsigned i = at; i < at + count; ++i)
+      to[i] |= bits;
+  };
+  auto doubleBits = [&](unsigned at, unsigned count) { // both high bits of a 6-bit integer alike: outer half
+    for (unsigned i = at; i < at + count; ++i)
+      to[i] = uint8_t((to[i] & 0x55) * 3);
+  };
+  for (uint64_t b = 0; b < cols / 256; ++b, to += bytes) {
+    uint64_t words[32];
+    for (uint64_t i = 0; i < (bytes + 7) / 8; ++i)
+      words[i] = word(rowKey, 32 * b + i);
+    std::memcpy(to, words, bytes);
+    unsigned dAt = 0;
+    switch (storage) {
+    case DType::Q2_K: dAt = 80, orBytes(0, 16, 0x88); break;
+    case DType::Q3_K: dAt = 108, doubleBits(104, 4); break;
+    case DType::Q6_K: // bit 6 unlike the sign
+      dAt = 208;
+      for (unsigned i = 192; i < 208; ++i)
+        to[i] = uint8_t((to[i] & 0xbf) | (~to[i] >> 1 & 0x40));
+      break;
+    case DType::IQ4_XS: doubleBits(2, 2); break;
+    default: orBytes(4, 8, 0xa0); // Q4_K, Q5_K: bit 5 of the first four, bit 7 is bit 5 of the others
+    }
+    const bool signs = !codedForm(storage).minimum;
+    const uint16_t d = signs && word(rowKey, 32 * b + 31) >> 63 ? half ^ 0x8000 : half;
+    std::memcpy(to + dAt, &d, 2);
+    if (!signs)
+      std::memcpy(to + dAt + 2, &minimum, 2);
   }
 }
 
 void RandomTensor::row(uint64_t i, uint8_t *to) const {
   const uint64_t rowKey = word(key, i);
-  if (storage <= DType::BF16)
+  if (blockSize(storage) == 1)
     plain(rowKey, 0, cols, to);
-  else
+  else if (blockSize(storage) == 32)
     blocks(rowKey, to);
+  else
+    superBlocks(rowKey, to);
 }
 
 void RandomTensor::element(uint64_t i, uint8_t *to) const { plain(word(key, 0), i, 1, to); }

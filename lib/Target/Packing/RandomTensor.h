@@ -32,12 +32,14 @@ public:
 private:
   void plain(uint64_t rowKey, uint64_t first, uint64_t count, uint8_t *to) const;
   void blocks(uint64_t rowKey, uint8_t *to) const;
+  void superBlocks(uint64_t rowKey, uint8_t *to) const;
 
   DType storage;
   uint64_t cols, key;
   float center = 0; // value = center + (u + 1/2) * spread, u uniform in [-2^15, 2^15)
   float spread = 0;
-  float scale = 0;  // of a block with uniform codes of standard deviation 1 / sqrt(cols)
+  float scale = 0;  // of a block whose weights have standard deviation 1 / sqrt(cols)
+  float codeMean = 0;
 };
 
 } // namespace llmc

@@ -85,4 +85,12 @@ TEST(Dequantize, BytesPerWeight) {
     EXPECT_EQ(double(storageBytes(type, 1024)) * 8 / 1024, expected) << toString(type);
 }
 
+TEST(DType, StorageNames) {
+  EXPECT_EQ(storageName(DType::IQ4_XS), "iq4_xs");
+  for (DType type : kDTypes)
+    EXPECT_EQ(storageOf(storageName(type)), type);
+  for (const char *name : {"", "Q4_K", "q4_k ", "q8_k"})
+    EXPECT_FALSE(storageOf(name)) << name;
+}
+
 } // namespace

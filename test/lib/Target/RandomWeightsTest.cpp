@@ -1,4 +1,5 @@
 //===- RandomWeightsTest.cpp - values depend on nothing but the recipe ----===//
+#include "llmc/Frontend/CodedBlock.h"
 #include "llmc/Support/Error.h"
 #include "llmc/Support/Float.h"
 #include "llmc/Target/Packing.h"
@@ -15,11 +16,7 @@ using namespace llmc;
 namespace {
 constexpr DType kPlain[] = {DType::F32, DType::F16, DType::BF16};
 
-llmc_layout panels(DType type) {
-  constexpr llmc_layout layouts[] = {LLMC_LAYOUT_N16_F32,  LLMC_LAYOUT_N16_F16,  LLMC_LAYOUT_N16_BF16,
-                                     LLMC_LAYOUT_N16_Q4_0, LLMC_LAYOUT_N16_Q4_1, LLMC_LAYOUT_N16_Q8_0};
-  return layouts[int(type)];
-}
+llmc_layout panels(DType type) { return panelLayout(type); }
 
 PackSpec matrix(DType storage, llmc_layout layout, uint64_t rows, uint64_t cols, const std::string &tensor = "blk.0.attn_q.weight") {
   PackSpec spec{.name = "w", .storage = storage, .layout = layout, .rows = rows, .cols = cols};
@@ -44,8 +41,10 @@ std::vector<float> slice(const std::vector<float> &all, uint64_t cols, uint64_t 
 
 TEST(RandomWeights, TheLayoutDoesNotMatter) {
   EXPECT_EQ(values(matrix(DType::BF16, LLMC_LAYOUT_ROWS_BF16, 47, 97), 3), values(matrix(DType::BF16, LLMC_LAYOUT_N16_BF16, 47, 97), 3));
-  for (DType type : {DType::F32, DType::F16, DType::BF16, DType::Q4_0, DType::Q4_1, DType::Q8_0})
-    EXPECT_EQ(values(matrix(type, LLMC_LAYOUT_ROWS_F32, 47, 96), 3), values(matrix(type, panels(type), 47, 96), 3)) << toString(type);
+  for (DType type : kDTypes) {
+    const uint64_t cols = blockSize(type) == 256 ? 768 : 96;
+    EXPECT_EQ(values(matrix(type, LLMC_LAYOUT_ROWS_F32, 47, cols), 3), values(matrix(type, panels(type), 47, cols), 3)) << toString(type);
+  }
 }
 
 TEST(RandomWeights, StoragesRoundTheSameValues) {
@@ -59,11 +58,12 @@ TEST(RandomWeights, StoragesRoundTheSameValues) {
 }
 
 TEST(RandomWeights, RowsOfAShardAreRowsOfTheWhole) {
-  for (DType type : {DType::F32, DType::BF16, DType::Q4_0, DType::Q4_1, DType::Q8_0}) {
-    const std::vector<float> whole = values(matrix(type, panels(type), 100, 64), 9);
-    PackSpec shard = matrix(type, panels(type), 30, 64);
+  for (DType type : kDTypes) {
+    const uint64_t cols = blockSize(type) == 256 ? 256 : 64;
+    const std::vector<float> whole = values(matrix(type, panels(type), 100, cols), 9);
+    PackSpec shard = matrix(type, panels(type), 30, cols);
     shard.sources[0].row = 55;
-    EXPECT_EQ(values(shard, 9), slice(whole, 64, 55, 85)) << toString(type);
+    EXPECT_EQ(values(shard, 9), slice(whole, cols, 55, 85)) << toString(type);
   }
 }
 
@@ -101,10 +101,17 @@ TEST(RandomWeights, SeedNameAndPlaceAllCount) {
 
 // Values written down once: a package compiled today means the same weights to a later runtime.
 TEST(RandomWeights, NeverChange) {
-  const std::pair<DType, uint64_t> hashes[] = {{DType::F32, 0x245823493f4f3846}, {DType::F16, 0x3ee5e5b8b0a7fd92}, {DType::BF16, 0xf33e8463ff332c1e},
-                                               {DType::Q4_0, 0xbfdf21b4f3710705}, {DType::Q4_1, 0x0529780bf14a9922}, {DType::Q8_0, 0xfefc9e24839b3f0a}};
-  for (auto [type, hash] : hashes)
-    EXPECT_EQ(packWeight(WeightPacker(matrix(type, panels(type), 33, 96), RandomWeights{42}), [](auto) {}), hash) << toString(type);
+  const std::pair<DType, uint64_t> hashes[] = {
+      {DType::F32, 0x245823493f4f3846}, {DType::F16, 0x3ee5e5b8b0a7fd92}, {DType::BF16, 0xf33e8463ff332c1e},
+      {DType::Q4_0, 0xbfdf21b4f3710705}, {DType::Q4_1, 0x0529780bf14a9922}, {DType::Q8_0, 0xfefc9e24839b3f0a},
+      {DType::Q5_0, 0x321d433dc666479b}, {DType::Q5_1, 0x340177b6674a5118}, {DType::Q2_K, 0xcea3a53c96d4de6d},
+      {DType::Q3_K, 0x80e87f7205224623}, {DType::Q4_K, 0xc0b006ccd6921a91}, {DType::Q5_K, 0xfe13317b04298904},
+      {DType::Q6_K, 0x341717c156a2c9ea}, {DType::IQ4_NL, 0x00905e66ee4075d6}, {DType::IQ4_XS, 0x3b94369a67dbe46c}};
+  static_assert(std::size(hashes) == std::size(kDTypes));
+  for (auto [type, hash] : hashes) {
+    const PackSpec spec = matrix(type, panels(type), 33, blockSize(type) == 256 ? 512 : 96);
+    EXPECT_EQ(packWeight(WeightPacker(spec, RandomWeights{42}), [](auto) {}), hash) << toString(type);
+  }
 }
 
 struct Moments {
@@ -123,12 +130,12 @@ Moments moments(const std::vector<float> &v) {
 }
 
 TEST(RandomWeights, SpreadKeepsActivationsFinite) {
-  for (DType type : {DType::F32, DType::F16, DType::BF16, DType::Q4_0, DType::Q4_1, DType::Q8_0})
+  for (DType type : kDTypes)
     for (auto [tensor, deviation] : {std::pair{"blk.3.ffn_down.weight", 1 / std::sqrt(512.0)}, {"token_embd.weight", 4 / std::sqrt(512.0)}}) {
       const Moments m = moments(values(matrix(type, panels(type), 256, 512, tensor), 7));
       EXPECT_NEAR(m.mean, 0, 0.02 * deviation) << toString(type);
       EXPECT_NEAR(m.deviation, deviation, 0.03 * deviation) << toString(type);
-      EXPECT_LT(m.largest, 2.5 * deviation) << toString(type);
+      EXPECT_LT(m.largest, (codedForm(type).scaleBits && codedForm(type).minimum ? 3 : 2.5) * deviation) << toString(type);
     }
 }
 
@@ -159,6 +166,21 @@ TEST(RandomWeights, NoCodeThatAFileWouldNotHave) {
   EXPECT_EQ(counts[0], 0u); // -128
   EXPECT_GT(counts[1], counts[2]);
   EXPECT_GT(counts[255], 150u);
+}
+
+// All codes, and integers of both signs, occur; scales are numbers.
+TEST(RandomWeights, BlocksUseTheirWholeRange) {
+  for (DType type : kDTypes) {
+    if (blockSize(type) == 1)
+      continue;
+    const uint64_t cols = 1024, count = 64 * cols;
+    const std::vector<float> v = values(matrix(type, LLMC_LAYOUT_ROWS_F32, 64, cols), 3);
+    std::vector<float> sorted = v;
+    std::sort(sorted.begin(), sorted.end());
+    EXPECT_GT(std::unique(sorted.begin(), sorted.end()) - sorted.begin(), blockSize(type) == 32 ? 1000 : 50) << toString(type);
+    EXPECT_NEAR(double(std::count_if(v.begin(), v.end(), [](float x) { return x > 0; })) / double(count), 0.5, 0.2) << toString(type);
+    EXPECT_NEAR(moments(slice(v, cols, 0, 32)).deviation, moments(slice(v, cols, 32, 64)).deviation, 0.05 / 32) << toString(type);
+  }
 }
 
 TEST(RandomWeights, TablesStay) {

@@ -472,6 +472,21 @@ TEST(Folder, ConfigAloneStorage) {
   EXPECT_EQ(facts.find("output_norm.weight")->type, DType::F32);
 }
 
+// Rows that are no whole blocks of 256 are stored as llama.cpp's quantizer stores them.
+TEST(Folder, ConfigAloneFallsBackToBlocksOf32) {
+  for (auto [asked, instead] : {std::pair(DType::Q4_K, DType::Q5_0), {DType::Q5_K, DType::Q5_1}, {DType::Q6_K, DType::Q8_0},
+                                {DType::Q2_K, DType::IQ4_NL}, {DType::Q3_K, DType::IQ4_NL}, {DType::IQ4_XS, DType::IQ4_NL}}) {
+    TempDir dir;
+    dir.write("config.json", R"({"architectures": ["LlamaForCausalLM"], "num_attention_heads": 2, "hidden_size": 512,
+                                 "intermediate_size": 96, "num_hidden_layers": 1, "vocab_size": 9})");
+    ModelFacts facts = loadModelFacts(dir.path, {.weightsOptional = true, .storage = asked});
+    EXPECT_EQ(facts.find("blk.0.ffn_up.weight")->type, asked); // 512 columns
+    EXPECT_EQ(facts.find("blk.0.ffn_down.weight")->type, instead) << toString(asked);
+    EXPECT_EQ(facts.find("blk.0.ffn_down.weight")->bytes, storageBytes(instead, 512 * 96));
+    EXPECT_EQ(facts.find("output_norm.weight")->type, DType::F32);
+  }
+}
+
 TEST(Folder, ConfigAloneIsForRandomWeights) {
   TempDir dir;
   dir.write("config.json", kLlama8B);

@@ -65,6 +65,113 @@ TEST(UnpackWeight, Q8_0WithHalfARecordOfPadding) {
   EXPECT_EQ(out[9 * 32 + 30], -32);
 }
 
+void put16(uint8_t *at, float value) {
+  const uint16_t half = f32ToF16(value);
+  std::memcpy(at, &half, 2);
+}
+
+TEST(UnpackWeight, Q5_1) {
+  std::vector<uint8_t> bytes(2 * 384); // f16 d[16], m[16], 4 chunks of low bits, 1 of high ones
+  put16(bytes.data() + 2 * 4, 0.5f);
+  put16(bytes.data() + 32 + 2 * 4, -3);
+  bytes[64 + 64 * 1 + 4 * 4 + 3] = 6 << 4;    // quad 3: k = 15
+  bytes[64 + 256 + 4 * 4 + 3] = 1 << 3 | 1 << 7; // the fifth bits of k = 15 and 31
+  const std::vector<float> out = unpack(weight(LLMC_LAYOUT_N16_Q5_1, bytes.size(), 16, 32), bytes);
+  EXPECT_EQ(out[4 * 32 + 15], 0.5f * (16 + 6) - 3);
+  EXPECT_EQ(out[4 * 32 + 31], 0.5f * 16 - 3);
+  EXPECT_EQ(out[4 * 32 + 14], -3);
+}
+
+TEST(UnpackWeight, Q5_0EndsInsideARecord) {
+  std::vector<uint8_t> bytes(2 * 2 * 704); // 96 columns: two records of f16 d[2][16], 2 times (4 + 1) chunks
+  uint8_t *record = bytes.data() + 704;
+  put16(record + 2 * 15, 2);
+  record[64 + 64 * 3 + 4 * 15] = 9;    // quad 6: k = 24
+  record[64 + 256 + 4 * 15] = 1 << 6;
+  const std::vector<float> out = unpack(weight(LLMC_LAYOUT_N16_Q5_0, bytes.size(), 16, 96), bytes);
+  EXPECT_EQ(out[15 * 96 + 64 + 24], 2.0f * (25 - 16));
+  EXPECT_EQ(out[15 * 96 + 64 + 25], 2.0f * -16);
+}
+
+TEST(UnpackWeight, IQ4_NL) {
+  std::vector<uint8_t> bytes(2 * 576);
+  put16(bytes.data() + 2 * 1, 0.5f);
+  bytes[64 + 4 * 1 + 2] = 3 | 15 << 4; // k = 2 and 6
+  const std::vector<float> out = unpack(weight(LLMC_LAYOUT_N16_IQ4_NL, bytes.size(), 16, 64), bytes);
+  EXPECT_EQ(out[64 + 2], 0.5f * -65);
+  EXPECT_EQ(out[64 + 6], 0.5f * 113);
+  EXPECT_EQ(out[64 + 5], 0.5f * -127);
+}
+
+TEST(UnpackWeight, Q2_K) {
+  constexpr unsigned codes = 64 + 32 * 8, size = codes + 8 * 128; // f16 d[16], dmin[16], 32 fields of 4 bits
+  std::vector<uint8_t> bytes(2 * size);
+  put16(bytes.data() + 2 * 2, 0.5f);
+  put16(bytes.data() + 32 + 2 * 2, 0.25f);
+  bytes[64 + 16 * 9 + 2] = 5 | 7 << 4;               // scale and minimum 9: k = 144 .. 159
+  bytes[codes + 4 * 128 + 64 + 4 * 2 + 1] = 3 << 4;  // 32 k from 128, chunk 1, quad 6: k = 128 + 25
+  const std::vector<float> out = unpack(weight(LLMC_LAYOUT_N16_Q2_K, bytes.size(), 16, 256), bytes);
+  EXPECT_EQ(out[2 * 256 + 153], 0.5f * 5 * 3 - 0.25f * 7);
+  EXPECT_EQ(out[2 * 256 + 152], -0.25f * 7);
+  EXPECT_EQ(out[2 * 256 + 143], 0);
+}
+
+TEST(UnpackWeight, Q3_K) {
+  constexpr unsigned codes = 32 + 16 * 12, size = codes + 8 * 192; // f16 d[16], 16 fields of 6 bits
+  std::vector<uint8_t> bytes(2 * size);
+  put16(bytes.data() + 2 * 8, 0.5f);
+  bytes[32 + 16 * 2 + 8] = 11 << 4;             // field 5: k = 80 .. 95
+  bytes[32 + 16 * 8 + 16 * 1 + 8] = 3 << 2;     // 48 + 11 - 32 = 27
+  bytes[codes + 2 * 192 + 64 + 4 * 8 + 3] = 2;  // quad 4: k = 64 + 19
+  bytes[codes + 2 * 192 + 128 + 4 * 8 + 3] = 1 << 4;
+  const std::vector<float> out = unpack(weight(LLMC_LAYOUT_N16_Q3_K, bytes.size(), 16, 256), bytes);
+  EXPECT_EQ(out[8 * 256 + 83], 0.5f * 27 * (6 - 4));
+  EXPECT_EQ(out[8 * 256 + 84], 0.5f * 27 * -4);
+  EXPECT_EQ(out[8 * 256 + 79], 0.5f * -32 * -4);
+}
+
+TEST(UnpackWeight, Q4_KAndQ5_K) {
+  for (bool fifth : {false, true}) {
+    const unsigned codes = 64 + 16 * 12, group = fifth ? 320 : 256, size = codes + 8 * group;
+    std::vector<uint8_t> bytes(2 * size);
+    put16(bytes.data() + 2 * 6, 0.5f);
+    put16(bytes.data() + 32 + 2 * 6, 0.25f);
+    bytes[64 + 16 * 7 + 6] = 1 | 2 << 4;                    // scale and minimum 7: fields 14 and 15
+    bytes[64 + 16 * 8 + 16 * 3 + 6] = 2 << 4 | 3 << 6;      // 33 and 50
+    bytes[codes + 7 * group + 64 * 2 + 4 * 6 + 2] = 12 << 4; // quad 5: k = 224 + 22
+    if (fifth)
+      bytes[codes + 7 * group + 256 + 4 * 6 + 2] = 1 << 5;
+    const std::vector<float> out =
+        unpack(weight(fifth ? LLMC_LAYOUT_N16_Q5_K : LLMC_LAYOUT_N16_Q4_K, bytes.size(), 16, 256), bytes);
+    EXPECT_EQ(out[6 * 256 + 246], 0.5f * 33 * (fifth ? 28 : 12) - 0.25f * 50);
+    EXPECT_EQ(out[6 * 256 + 245], -0.25f * 50);
+  }
+}
+
+TEST(UnpackWeight, Q6_K) {
+  constexpr unsigned codes = 32 + 16 * 16, size = codes + 8 * 384;
+  std::vector<uint8_t> bytes(2 * size);
+  put16(bytes.data() + 2 * 3, 0.5f);
+  bytes[32 + 16 * 15 + 3] = uint8_t(-100);                 // k = 240 ..
+  bytes[codes + 7 * 384 + 64 * 3 + 4 * 3] = 5 << 4;        // quad 7: k = 224 + 28
+  bytes[codes + 7 * 384 + 256 + 64 + 4 * 3] = 3 << 6;      // chunk 1, quad 7
+  const std::vector<float> out = unpack(weight(LLMC_LAYOUT_N16_Q6_K, bytes.size(), 16, 256), bytes);
+  EXPECT_EQ(out[3 * 256 + 252], 0.5f * -100 * (53 - 32));
+  EXPECT_EQ(out[3 * 256 + 253], 0.5f * -100 * -32);
+}
+
+TEST(UnpackWeight, IQ4_XS) {
+  constexpr unsigned codes = 32 + 8 * 12, size = codes + 8 * 256;
+  std::vector<uint8_t> bytes(2 * size);
+  put16(bytes.data(), 0.5f);
+  bytes[32 + 16 * 1] = 9 << 4;                // field 3: k = 96 .. 127
+  bytes[32 + 16 * 4] = 2 << 6;                // 32 + 9 - 32
+  bytes[codes + 3 * 256 + 64 + 3] = 8;        // quad 2: k = 96 + 11
+  const std::vector<float> out = unpack(weight(LLMC_LAYOUT_N16_IQ4_XS, bytes.size(), 16, 256), bytes);
+  EXPECT_EQ(out[107], 0.5f * 9 * 1);
+  EXPECT_EQ(out[106], 0.5f * 9 * -127);
+}
+
 TEST(UnpackWeight, Floats) {
   std::vector<uint8_t> bytes(2 * 32 * 64);
   const float x = 3.5f;

@@ -9,7 +9,6 @@
 #include "llmc/Target/Packing.h"
 
 #include <array>
-#include <cctype>
 
 namespace llmc::test {
 
@@ -31,14 +30,6 @@ struct ModuleText {
     return "module {\n" + weights + "func.func @step(" + arguments + ") {\n" + body + "  return\n}\n}\n";
   }
 };
-
-/// As lm spells it.
-inline std::string storageName(DType type) {
-  std::string name = toString(type);
-  for (char &c : name)
-    c = char(std::tolower(c));
-  return name;
-}
 
 inline std::string tensorType(int64_t cols, const std::string &element = "f32") {
   return "tensor<?x" + std::to_string(cols) + "x" + element + ">";

@@ -13,9 +13,30 @@ using namespace llmc;
 using namespace llmc::cpu;
 
 CodedRecord::CodedRecord(Emitter &e, Value operand, Value pointer)
-    : form(tile::codedForm(cast<tile::PackedType>(operand.getType()).getFormat())), e(e), pointer(pointer) {
+    : form(tile::codedForm(cast<tile::PackedType>(operand.getType()).getFormat())), e(e), pointer(pointer), codes(pointer),
+      fields(pointer), highFields(pointer) {
   auto load = operand.getDefiningOp<tile::LoadPackedOp>();
   firstGroup = load ? static_cast<int64_t>(load.getFirst()) / 32 : 0;
+}
+
+static int64_t fieldsOf32(const CodedForm &form) { return form.scaleBits ? form.fields() * 32 / form.recordK : 0; }
+
+int64_t CodedRecord::stride() const {
+  int64_t inByte = form.scaleBits == 6 ? 4 : form.scaleBits == 4 ? 2 : 1, fields = fieldsOf32(form), groups = 1;
+  while (groups * fields % inByte)
+    ++groups;
+  return form.scaleBits ? groups : form.recordK / 32;
+}
+
+CodedRecord CodedRecord::at(Value group) const {
+  assert(form.scaleBits && "f16 scales and codes are at static places");
+  CodedRecord moved(*this);
+  auto times = [&](int64_t bytes) -> Value { return arith::MulIOp::create(e.b, e.loc, group, e.i64(bytes)); };
+  moved.codes = e.offset(codes, times(form.groupBytes()));
+  moved.fields = e.offset(fields, times(fieldsOf32(form) * (form.scaleBits == 8 ? 16 : 8)));
+  if (form.scaleBits == 6)
+    moved.highFields = e.offset(highFields, times(fieldsOf32(form) * 4));
+  return moved;
 }
 
 //===----------------------------------------------------------------------===//
@@ -30,7 +51,7 @@ Values CodedRecord::planeQuads(int64_t bits, int64_t offset, int64_t at) {
   for (int64_t quad = 0; quad < 8; ++quad) {
     int64_t j = quad % perChunk, right = bits * j - at;
     if (j == 0)
-      chunk = e.load(e.bytes(), pointer, offset + quad / perChunk * 64);
+      chunk = e.load(e.bytes(), codes, offset + quad / perChunk * 64);
     Value value = chunk;
     if (right) { // by 16-bit lanes: what crosses a byte is masked
       Value halves = e.bitcast(e.halves(), value), by = e.splatInt(e.halves(), std::abs(right));
@@ -54,38 +75,33 @@ Value CodedRecord::tableOf(Value codes) {
 
 Values CodedRecord::quads(int64_t group, int64_t piece) {
   int64_t offset = codesAt(group) + piece * e.machine.lanes * 4;
-  Values codes = planeQuads(form.lowBits, offset, 0);
+  Values quads = planeQuads(form.lowBits, offset, 0);
   if (form.highBits)
-    for (auto [code, high] : llvm::zip_equal(codes, planeQuads(form.highBits, offset + form.highPlaneOffset(), form.lowBits)))
+    for (auto [code, high] : llvm::zip_equal(quads, planeQuads(form.highBits, offset + form.highPlaneOffset(), form.lowBits)))
       code = arith::OrIOp::create(e.b, e.loc, code, high);
   if (form.table)
-    for (Value &code : codes)
+    for (Value &code : quads)
       code = tableOf(code);
-  return codes;
+  return quads;
 }
 
-/// Field `index` of the record as f32.
+/// Field `index` of the record as integers.
 Value CodedRecord::field(int64_t index, int64_t piece) {
   int64_t lanes = e.machine.lanes;
-  auto bytes = [&](int64_t offset) { return e.load(e.vec(lanes, e.b.getI8Type()), pointer, offset + piece * lanes); };
-  auto bits = [&](int64_t offset, int64_t shift, int64_t mask) -> Value {
-    Value wide = arith::ExtUIOp::create(e.b, e.loc, e.i32s(), bytes(offset));
+  auto bytes = [&](Value base, int64_t offset) { return e.load(e.vec(lanes, e.b.getI8Type()), base, offset + piece * lanes); };
+  auto bits = [&](Value base, int64_t offset, int64_t shift, int64_t mask) -> Value {
+    Value wide = arith::ExtUIOp::create(e.b, e.loc, e.i32s(), bytes(base, offset));
     if (shift)
       wide = arith::ShRUIOp::create(e.b, e.loc, wide, e.splatInt(e.i32s(), shift));
     return arith::AndIOp::create(e.b, e.loc, wide, e.splatInt(e.i32s(), mask));
   };
-  Value value;
-  if (form.scaleBits == 8) {
-    value = arith::ExtSIOp::create(e.b, e.loc, e.i32s(), bytes(form.fieldOffset() + index * 16));
-  } else {
-    value = bits(form.fieldOffset() + index / 2 * 16, index % 2 * 4, 15);
-    if (form.scaleBits == 6) {
-      Value high = bits(form.highFieldOffset() + index / 4 * 16, index % 4 * 2, 3);
-      high = arith::ShLIOp::create(e.b, e.loc, high, e.splatInt(e.i32s(), 4));
-      value = arith::OrIOp::create(e.b, e.loc, value, high);
-    }
-  }
-  return value;
+  if (form.scaleBits == 8)
+    return arith::ExtSIOp::create(e.b, e.loc, e.i32s(), bytes(fields, form.fieldOffset() + index * 16));
+  Value low = bits(fields, form.fieldOffset() + index / 2 * 16, index % 2 * 4, 15);
+  if (form.scaleBits == 4)
+    return low;
+  Value high = bits(highFields, form.highFieldOffset() + index / 4 * 16, index % 4 * 2, 3);
+  return arith::OrIOp::create(e.b, e.loc, low, arith::ShLIOp::create(e.b, e.loc, high, e.splatInt(e.i32s(), 4)));
 }
 
 Value CodedRecord::scale(int64_t index, int64_t piece) {
@@ -112,9 +128,14 @@ Value CodedRecord::minimum(int64_t index, int64_t piece) {
 // One column
 //===----------------------------------------------------------------------===//
 
-/// Codes of quads 2 * pair and 2 * pair + 1 as eight 32-bit lanes; `words`: address of the column's words.
-Value CodedRecord::columnCodes(int64_t group, int64_t pair, Value words) {
+Value CodedRecord::ofColumn(Value base, Value column, int64_t bytes) {
+  return e.offset(base, arith::MulIOp::create(e.b, e.loc, column, e.i64(bytes)));
+}
+
+/// Codes of quads 2 * pair and 2 * pair + 1, signed, as eight 32-bit lanes.
+Value CodedRecord::columnCodes(int64_t group, int64_t pair, Value column) {
   VectorType i32 = e.vec(8, e.b.getI32Type());
+  Value words = ofColumn(codes, column, 4);
   auto plane = [&](int64_t bits, int64_t offset) -> Value {
     SmallVector<int32_t> shifts;
     int64_t perChunk = 8 / bits, quad = 2 * pair;
@@ -129,48 +150,48 @@ Value CodedRecord::columnCodes(int64_t group, int64_t pair, Value words) {
     Value mask = e.splatInt(i32, (1 << bits) - 1);
     return arith::AndIOp::create(e.b, e.loc, arith::ShRUIOp::create(e.b, e.loc, word, shift), mask);
   };
-  Value codes = plane(form.lowBits, codesAt(group));
+  Value code = plane(form.lowBits, codesAt(group));
   if (form.highBits) {
     Value high = plane(form.highBits, codesAt(group) + form.highPlaneOffset());
     high = arith::ShLIOp::create(e.b, e.loc, high, e.splatInt(i32, form.lowBits));
-    codes = arith::OrIOp::create(e.b, e.loc, codes, high);
+    code = arith::OrIOp::create(e.b, e.loc, code, high);
   }
   if (!form.table)
-    return arith::SubIOp::create(e.b, e.loc, codes, e.splatInt(i32, form.zero));
+    return arith::SubIOp::create(e.b, e.loc, code, e.splatInt(i32, form.zero));
   auto half = [&](int64_t first) -> Value { // the instruction takes three bits of an index
     SmallVector<int32_t> values(kIQ4Values + first, kIQ4Values + first + 8);
     Value table = e.constant(DenseElementsAttr::get(i32, ArrayRef<int32_t>(values)));
-    return e.intrinsic("llvm.x86.avx2.permd", i32, {table, codes});
+    return e.intrinsic("llvm.x86.avx2.permd", i32, {table, code});
   };
-  Value upper = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::sgt, codes, e.splatInt(i32, 7));
+  Value upper = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::sgt, code, e.splatInt(i32, 7));
   return arith::SelectOp::create(e.b, e.loc, upper, half(8), half(0));
 }
 
-Value CodedRecord::columnF16(int64_t offset, Value halves) {
-  return arith::ExtFOp::create(e.b, e.loc, e.b.getF32Type(), e.load(e.b.getF16Type(), halves, offset));
+Value CodedRecord::columnF16(int64_t offset, Value column) {
+  Value x = e.load(e.b.getF16Type(), ofColumn(pointer, column, 2), offset);
+  return arith::ExtFOp::create(e.b, e.loc, e.b.getF32Type(), x);
 }
 
-/// A field as an integer; `bytes`: address of the column's bytes.
-Value CodedRecord::columnField(int64_t index, Value bytes) {
+/// A field as an integer.
+Value CodedRecord::columnField(int64_t index, Value column) {
   Type i32 = e.b.getI32Type();
   auto integer = [&](int64_t value) { return e.constant(e.b.getI32IntegerAttr(static_cast<int32_t>(value))); };
-  auto bits = [&](int64_t offset, int64_t shift, int64_t mask) -> Value {
-    Value wide = arith::ExtUIOp::create(e.b, e.loc, i32, e.load(e.b.getI8Type(), bytes, offset));
+  auto byte = [&](Value base, int64_t offset) { return e.load(e.b.getI8Type(), ofColumn(base, column, 1), offset); };
+  auto bits = [&](Value base, int64_t offset, int64_t shift, int64_t mask) -> Value {
+    Value wide = arith::ExtUIOp::create(e.b, e.loc, i32, byte(base, offset));
     return arith::AndIOp::create(e.b, e.loc, arith::ShRUIOp::create(e.b, e.loc, wide, integer(shift)), integer(mask));
   };
   if (form.scaleBits == 8)
-    return arith::ExtSIOp::create(e.b, e.loc, i32, e.load(e.b.getI8Type(), bytes, form.fieldOffset() + index * 16));
-  Value value = bits(form.fieldOffset() + index / 2 * 16, index % 2 * 4, 15);
+    return arith::ExtSIOp::create(e.b, e.loc, i32, byte(fields, form.fieldOffset() + index * 16));
+  Value low = bits(fields, form.fieldOffset() + index / 2 * 16, index % 2 * 4, 15);
   if (form.scaleBits == 4)
-    return value;
-  Value high = bits(form.highFieldOffset() + index / 4 * 16, index % 4 * 2, 3);
-  return arith::OrIOp::create(e.b, e.loc, value, arith::ShLIOp::create(e.b, e.loc, high, integer(4)));
+    return low;
+  Value high = bits(highFields, form.highFieldOffset() + index / 4 * 16, index % 4 * 2, 3);
+  return arith::OrIOp::create(e.b, e.loc, low, arith::ShLIOp::create(e.b, e.loc, high, integer(4)));
 }
 
 Values CodedRecord::column(int64_t group, Value column) {
   VectorType f32 = e.vec(8, e.b.getF32Type());
-  auto times = [&](int64_t bytes) { return e.offset(pointer, arith::MulIOp::create(e.b, e.loc, column, e.i64(bytes))); };
-  Value bytes = e.offset(pointer, column), halves = times(2), words = times(4);
   auto real = [&](Value integer) -> Value { return arith::SIToFPOp::create(e.b, e.loc, e.b.getF32Type(), integer); };
   auto product = [&](Value x, Value y) -> Value { return arith::MulFOp::create(e.b, e.loc, x, y); };
   Values pieces;
@@ -178,17 +199,19 @@ Values CodedRecord::column(int64_t group, Value column) {
     int64_t index = firstScale() + (group * 32 + pair * 8) / form.scaleGroup;
     Value d, m;
     if (form.scaleBits) {
-      Value integer = columnField(form.minimum ? 2 * index : index, bytes);
+      Value integer = columnField(form.minimum ? 2 * index : index, column);
       integer = arith::SubIOp::create(e.b, e.loc, integer, e.constant(e.b.getI32IntegerAttr(form.scaleZero)));
-      d = product(columnF16(0, halves), real(integer));
-      if (form.minimum)
-        m = arith::NegFOp::create(e.b, e.loc, product(columnF16(form.minimumOffset(), halves), real(columnField(2 * index + 1, bytes))));
+      d = product(columnF16(0, column), real(integer));
+      if (form.minimum) {
+        Value down = arith::NegFOp::create(e.b, e.loc, columnF16(form.minimumOffset(), column));
+        m = product(down, real(columnField(2 * index + 1, column)));
+      }
     } else {
-      d = columnF16(index * 32, halves);
+      d = columnF16(index * 32, column);
       if (form.minimum)
-        m = columnF16(form.minimumOffset() + index * 32, halves);
+        m = columnF16(form.minimumOffset() + index * 32, column);
     }
-    Value q = arith::SIToFPOp::create(e.b, e.loc, f32, columnCodes(group, pair, words));
+    Value q = arith::SIToFPOp::create(e.b, e.loc, f32, columnCodes(group, pair, column));
     pieces.push_back(m ? e.fma(q, e.broadcast(f32, d), e.broadcast(f32, m)) : product(q, e.broadcast(f32, d)));
   }
   return pieces;

@@ -12,6 +12,11 @@ public:
   /// `operand`: result of tile.load_packed, at `pointer`; its first k may lie inside the record.
   CodedRecord(Emitter &e, mlir::Value operand, mlir::Value pointer);
 
+  /// The same, `group` times 32 k further; a multiple of stride().
+  CodedRecord at(mlir::Value group) const;
+  /// Groups of 32 k after which fields start at whole bytes again.
+  int64_t stride() const;
+
   const CodedForm form;
   int64_t pieces() const { return 16 / e.machine.lanes; }
   /// What is subtracted from quads() for the signed value: the form's zero, or 128 for a table's values.
@@ -34,12 +39,14 @@ private:
   int64_t firstScale() const { return firstGroup * 32 / form.scaleGroup; }
 
   // One column: scalars and vectors of 8.
-  mlir::Value columnCodes(int64_t group, int64_t pair, mlir::Value words);
-  mlir::Value columnField(int64_t index, mlir::Value bytes);
-  mlir::Value columnF16(int64_t offset, mlir::Value halves);
+  mlir::Value columnCodes(int64_t group, int64_t pair, mlir::Value column);
+  mlir::Value columnField(int64_t index, mlir::Value column);
+  mlir::Value columnF16(int64_t offset, mlir::Value column);
+  mlir::Value ofColumn(mlir::Value base, mlir::Value column, int64_t bytes);
 
   Emitter &e;
-  mlir::Value pointer;
+  mlir::Value pointer;                  // the record
+  mlir::Value codes, fields, highFields; // moved by at(), still to be offset as in the record
   int64_t firstGroup;
 };
 

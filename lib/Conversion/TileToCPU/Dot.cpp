@@ -70,7 +70,7 @@ struct LowerDot : OpConversionPattern<tile::DotOp> {
         if (op.getArith() == tile::DotArith::BF16_EO32)
           tile = pairwiseTile(e, left, right, first, count, tile);
         else if (tile::isQuantized(type.getFormat()))
-          tile = dequantizedTile(e, left, CodedRecord(e, op.getB(), right.pointer), type.getK() / 32, first, count, tile);
+          tile = codedTile(e, left, CodedRecord(e, op.getB(), right.pointer), type.getK() / 32, first, count, tile);
         else
           tile = denseTile(e, left, right, first, count, tile);
         for (int64_t row = first, i = 0; row < first + count; ++row)
@@ -104,6 +104,19 @@ struct LowerDot : OpConversionPattern<tile::DotOp> {
       for (size_t piece = 0; piece < w.size(); ++piece)
         tile[row * w.size() + piece] = e.fma(w[piece], x, tile[row * w.size() + piece]);
     }
+  }
+
+  static Values codedTile(Emitter &e, const LeftOperand &left, const CodedRecord &record, int64_t groups, int64_t first, int64_t count,
+                          Values tile) {
+    int64_t stride = record.stride();
+    if (groups <= stride || groups % stride)
+      return dequantizedTile(e, left, record, groups, first, count, tile);
+    return e.loop(groups, stride, tile, [&](Value index, ValueRange state) {
+      Value group = e.toI64(index);
+      LeftOperand moved = left;
+      moved.pointer = e.offset(left.pointer, arith::MulIOp::create(e.b, e.loc, group, e.i64(32 * 4)));
+      return dequantizedTile(e, moved, record.at(group), stride, first, count, Values(state));
+    });
   }
 
   /// Codes under f32 arithmetic: widened in registers, w = scale (code - zero) + minimum, 32 k of a panel at a time.

@@ -35,8 +35,10 @@ struct Part {
   int64_t first, count;
 };
 
-/// Where rows' activation codes are: pointer and byte offset.
-using Rows = ArrayRef<std::pair<Value, int64_t>>;
+/// Pointer and byte offset.
+using Place = std::pair<Value, int64_t>;
+/// Where rows' activation codes are.
+using Rows = ArrayRef<Place>;
 
 struct Kernel {
   Emitter &e;
@@ -167,7 +169,7 @@ struct Kernel {
     sum = add(sum, product);
   }
 
-  Value activation(const std::pair<Value, int64_t> &row, int64_t word) {
+  Value activation(const Place &row, int64_t word) {
     return e.bitcast(e.bytes(), e.broadcast(e.i32s(), e.load(e.b.getI32Type(), row.first, row.second + word * 4)));
   }
 
@@ -242,8 +244,41 @@ struct Kernel {
     return sums;
   }
 
+  /// A row's codes and its (scale, scale * sum) for 32 k.
+  struct Row {
+    Place codes, scales;
+  };
+
+  /// acc[row][piece] += a group's share of the products.
+  void accumulate(const Group &g, ArrayRef<Row> rows, Value scratch, MutableArrayRef<Value> acc) {
+    SmallVector<Place> codes;
+    for (const Row &row : rows)
+      codes.push_back(row.codes);
+    for (int64_t i = 0; i < parts; ++i) {
+      Values sums = scratch ? dotsInLoop(part(i), codes, scratch) : dots(g, part(i), codes);
+      for (auto [r, row] : llvm::enumerate(rows)) {
+        auto [pointer, offset] = row.scales;
+        auto loaded = [&, pointer = pointer, offset = offset](int64_t which) {
+          return e.broadcast(e.f32s(), e.load(e.b.getF32Type(), pointer, offset + which * 4));
+        };
+        Value scale = loaded(0), scaledSum;
+        if (needsSums())
+          scaledSum = arith::MulFOp::create(e.b, e.loc, sumOf(part(i), row.codes), scale);
+        else if (!g.minimum[i].empty())
+          scaledSum = loaded(1);
+        for (int64_t piece = 0; piece < pieces; ++piece) {
+          Value dot = arith::SIToFPOp::create(e.b, e.loc, e.f32s(), sums[r * pieces + piece]);
+          Value &sum = acc[r * pieces + piece];
+          sum = e.fma(dot, arith::MulFOp::create(e.b, e.loc, g.scale[i][piece], scale), sum);
+          if (scaledSum)
+            sum = e.fma(g.minimum[i][piece], scaledSum, sum);
+        }
+      }
+    }
+  }
+
   /// Sum of a row's codes in a part, as f32 in every lane.
-  Value sumOf(Part part, const std::pair<Value, int64_t> &row) {
+  Value sumOf(Part part, const Place &row) {
     Value sum, ones = wide ? e.splatInt(e.halves(), 1) : e.splatInt(e.bytes(), 1);
     for (int64_t i = part.first; i < part.first + part.count; ++i) {
       Value product;
@@ -269,39 +304,33 @@ struct LowerScaledDot : OpConversionPattern<tile::ScaledDotOp> {
     Values acc(adaptor.getAcc());
     // Scales are [rows, groups, 2]: row offsets of the load run over rows and groups.
     LeftOperand scales = leftOperand(e, rewriter, *getTypeConverter(), op.getScales(), adaptor.getScales());
-    int64_t groups = type.getK() / 32;
-    bool loops = kernel.loops(rows);
-    Value scratch = loops ? e.stack(kernel.scratchBytes()) : Value();
-    for (int64_t group = 0; group < groups; ++group) {
-      Group g = kernel.unpack(group);
-      if (loops)
-        kernel.spill(g, scratch);
-      for (int64_t first = 0; first < rows; first += machine.rowBlock) {
-        SmallVector<std::pair<Value, int64_t>> addresses;
-        for (int64_t row = first; row < std::min(rows, first + machine.rowBlock); ++row)
-          addresses.push_back({codes.pointer, codes.rowOffsets[row] + group * 32 * codeBytes});
-        for (int64_t i = 0; i < kernel.parts; ++i) {
-          Part part = kernel.part(i);
-          Values dots = loops ? kernel.dotsInLoop(part, addresses, scratch) : kernel.dots(g, part, addresses);
-          for (auto [r, address] : llvm::enumerate(addresses)) {
-            int64_t row = first + r, at = scales.rowOffsets[row * groups + group];
-            auto scale = [&](int64_t which) {
-              return e.broadcast(e.f32s(), e.load(rewriter.getF32Type(), scales.pointer, at + which * 4));
-            };
-            Value sumOfCodes;
-            if (kernel.needsSums())
-              sumOfCodes = arith::MulFOp::create(rewriter, op.getLoc(), kernel.sumOf(part, address), scale(0));
-            for (int64_t piece = 0; piece < kernel.pieces; ++piece) {
-              Value dot = arith::SIToFPOp::create(rewriter, op.getLoc(), e.f32s(), dots[r * kernel.pieces + piece]);
-              Value factor = arith::MulFOp::create(rewriter, op.getLoc(), g.scale[i][piece], scale(0));
-              Value &sum = acc[row * kernel.pieces + piece];
-              sum = e.fma(dot, factor, sum);
-              if (!g.minimum[i].empty())
-                sum = e.fma(g.minimum[i][piece], sumOfCodes ? sumOfCodes : scale(1), sum);
-            }
-          }
+    int64_t groups = type.getK() / 32, stride = kernel.record.stride();
+    Value scratch = kernel.loops(rows) ? e.stack(kernel.scratchBytes()) : Value();
+    auto multiply = [&](Kernel kernel, Value codesAt, Value scalesAt, int64_t count, Values &acc) {
+      for (int64_t group = 0; group < count; ++group) {
+        Group g = kernel.unpack(group);
+        if (scratch)
+          kernel.spill(g, scratch);
+        for (int64_t first = 0; first < rows; first += machine.rowBlock) {
+          SmallVector<Kernel::Row> block;
+          for (int64_t row = first; row < std::min(rows, first + machine.rowBlock); ++row)
+            block.push_back({{codesAt, codes.rowOffsets[row] + group * 32 * codeBytes},
+                             {scalesAt, scales.rowOffsets[row * groups] + group * 8}});
+          kernel.accumulate(g, block, scratch, MutableArrayRef(acc).slice(first * kernel.pieces, block.size() * kernel.pieces));
         }
       }
+    };
+    if (groups <= stride || groups % stride) {
+      multiply(kernel, codes.pointer, scales.pointer, groups, acc);
+    } else { // unrolled records of many k would be slow to compile and leave the instruction cache
+      acc = e.loop(groups, stride, acc, [&](Value index, ValueRange state) {
+        Values next(state);
+        Value group = e.toI64(index);
+        auto times = [&](int64_t bytes) -> Value { return arith::MulIOp::create(rewriter, op.getLoc(), group, e.i64(bytes)); };
+        multiply({e, kernel.record.at(group), kernel.wide}, e.offset(codes.pointer, times(32 * codeBytes)),
+                 e.offset(scales.pointer, times(8)), stride, next);
+        return next;
+      });
     }
     rewriter.replaceOpWithMultiple(op, {acc});
     return success();

@@ -46,3 +46,49 @@ tile.kernel @wide(%x: memref<?x32xi16>, %s: memref<?x1x2xf32>, %w: memref<2x1x32
   %r = tile.scaled_dot %codes, %scales, %b, %zero : vector<1x32xi16>, vector<1x1x2xf32>, !tile.packed<32 x 16, q4_1>, vector<1x16xf32>
   tile.store %r, %out[%unit, %c0] : vector<1x16xf32>, memref<?x32xf32>
 }
+
+// Scales of 16 k: two dots over code - 32, each with its FMA; the second 32 k of a record. d is at 0, fields 2 and 3 at 64
+// and 80, codes from 288 + 384 on, their two high bits 256 later.
+// AVX2-LABEL: llvm.func @q6_k
+// AVX2: llvm.getelementptr %{{.*}}[672]
+// AVX2: llvm.getelementptr %{{.*}}[928]
+// AVX2: arith.subi {{.*}} : vector<16xi16>
+// AVX2: llvm.getelementptr %{{.*}}[64]
+// AVX2: llvm.getelementptr %{{.*}}[80]
+// AVX2-COUNT-32: llvm.x86.avx2.pmadd.wd
+// AVX2-NOT: pmadd
+// AVX2: llvm.intr.fma
+// AVX2-COUNT-3: llvm.intr.fma
+// AVX2-NOT: llvm.intr.fma
+// VNNI-LABEL: llvm.func @q6_k
+// VNNI-COUNT-16: llvm.x86.avx512.vpdpwssd.512
+// VNNI-NOT: vpdpwssd
+tile.kernel @q6_k(%x: memref<?x32xi16>, %s: memref<?x1x2xf32>, %w: memref<2x1x3360xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<1x16xf32>
+  %codes = tile.load %x[%unit, %c0] : memref<?x32xi16> -> vector<1x32xi16>
+  %scales = tile.load %s[%unit, %c0, %c0] : memref<?x1x2xf32> -> vector<1x1x2xf32>
+  %b = tile.load_packed %w[%c0, %c0, %c0] {first = 32 : i64} : memref<2x1x3360xi8> -> !tile.packed<32 x 16, q6_k>
+  %r = tile.scaled_dot %codes, %scales, %b, %zero : vector<1x32xi16>, vector<1x1x2xf32>, !tile.packed<32 x 16, q6_k>, vector<1x16xf32>
+  tile.store %r, %out[%unit, %c0] : vector<1x16xf32>, memref<?x32xf32>
+}
+
+// Codes that index a table are looked up as bytes, 128 added.
+// AVX2-LABEL: llvm.func @iq4_xs
+// AVX2-COUNT-16: llvm.x86.avx2.pshuf.b
+// AVX2-NOT: pshuf
+// AVX2: llvm.x86.avx2.psign.b
+// VNNI-LABEL: llvm.func @iq4_xs
+// VNNI-COUNT-8: llvm.x86.avx512.pshuf.b.512
+// VNNI-NOT: pshuf
+// VNNI-COUNT-16: llvm.x86.avx512.vpdpbusd.512
+// VNNI-NOT: vpdpbusd
+tile.kernel @iq4_xs(%x: memref<?x32xi8>, %s: memref<?x1x2xf32>, %w: memref<2x1x2176xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<1x16xf32>
+  %codes = tile.load %x[%unit, %c0] : memref<?x32xi8> -> vector<1x32xi8>
+  %scales = tile.load %s[%unit, %c0, %c0] : memref<?x1x2xf32> -> vector<1x1x2xf32>
+  %b = tile.load_packed %w[%c0, %c0, %c0] {first = 96 : i64} : memref<2x1x2176xi8> -> !tile.packed<32 x 16, iq4_xs>
+  %r = tile.scaled_dot %codes, %scales, %b, %zero : vector<1x32xi8>, vector<1x1x2xf32>, !tile.packed<32 x 16, iq4_xs>, vector<1x16xf32>
+  tile.store %r, %out[%unit, %c0] : vector<1x16xf32>, memref<?x32xf32>
+}

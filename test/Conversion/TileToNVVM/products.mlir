@@ -132,3 +132,38 @@ tile.kernel @codes16(%c: memref<?x64xi16>, %s: memref<?x2x2xf32>, %w: memref<1x1
   %r = tile.scaled_dot %a, %t, %b, %zero : vector<8x64xi16>, vector<8x2x2xf32>, !tile.packed<64 x 16, q8_0>, vector<8x16xf32>
   tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x32xf32>
 }
+
+// -----
+
+// Scales of 16 k: a thread's eight k have the scale of their half (quad / 2); codes are nibbles and two bits more.
+// CHECK-LABEL: llvm.func @q6_k
+// CHECK: arith.constant 3.200000e+01 : f32
+// CHECK: arith.divui
+// CHECK: llvm.load {{.*}} : !llvm.ptr<1> -> i8
+// CHECK: arith.extsi {{.*}} : i8 to i32
+// CHECK: arith.ori
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+tile.kernel @q6_k(%x: memref<?x32xbf16>, %w: memref<1x1x3360xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<8x16xf32>
+  %a = tile.load %x[%c0, %c0] : memref<?x32xbf16> -> vector<8x32xbf16>
+  %b = tile.load_packed %w[%c0, %c0, %c0] {first = 64 : i64} : memref<1x1x3360xi8> -> !tile.packed<32 x 16, q6_k>
+  %r = tile.dot %a, %b, %zero {arith = #tile.arith<bf16>} : vector<8x32xbf16>, !tile.packed<32 x 16, q6_k>, vector<8x16xf32>
+  tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x32xf32>
+}
+
+// -----
+
+// Codes that index a table: eight byte permutations look up a thread's eight.
+// CHECK-LABEL: llvm.func @iq4_nl
+// CHECK-COUNT-16: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK-NOT: prmt
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+tile.kernel @iq4_nl(%x: memref<?x32xbf16>, %w: memref<1x1x576xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<8x16xf32>
+  %a = tile.load %x[%c0, %c0] : memref<?x32xbf16> -> vector<8x32xbf16>
+  %b = tile.load_packed %w[%c0, %c0, %c0] : memref<1x1x576xi8> -> !tile.packed<32 x 16, iq4_nl>
+  %r = tile.dot %a, %b, %zero {arith = #tile.arith<bf16>} : vector<8x32xbf16>, !tile.packed<32 x 16, iq4_nl>, vector<8x16xf32>
+  tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x32xf32>
+}

@@ -130,3 +130,11 @@ tile.kernel @order(%rows: index, %unit: index) {
   %r = tile.pair_order %a : vector<4x6xi16>
   tile.return
 }
+
+// -----
+
+tile.kernel @first(%w: memref<1x1x576xi8>, %rows: index, %unit: index) {
+  // expected-error @+1 {{expected a first k that is a multiple of 32 inside a record of codes, got 64 for '!tile.packed<32 x 16, q4_0>'}}
+  %b = tile.load_packed %w[%unit, %unit, %unit] {first = 64 : i64} : memref<1x1x576xi8> -> !tile.packed<32 x 16, q4_0>
+  tile.return
+}

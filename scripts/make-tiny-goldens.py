@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Goldens of the tiny models: transformers in f32 on the weights that scripts/make-tiny-models.py stores.
 
-Needs the environment of scripts/reference-env.sh. Usage: make-tiny-goldens.py [OUT.json]
-OUT: name -> the prompt's ids, the logits after its last token, the greedy ids (until end of sequence) and the smallest margin.
+Needs the environment of scripts/reference-env.sh. Usage: make-tiny-goldens.py [OUT.json [NAME...]]
+With names only those are renewed in OUT. OUT: name -> the prompt's ids, the logits after its last token, the greedy ids (until end of sequence) and the smallest margin.
 """
 import importlib.util
 import json
@@ -55,7 +55,12 @@ def golden(name):
 
 
 out = sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "..", "test", "data", "tiny-goldens.json")
-result = dict(prompt=PROMPT, models={name: golden(name) for name in tiny.MODELS},
-              shapes={name: golden(name) for name in tiny.SHAPES})
+result, names = dict(prompt=PROMPT, models={}, shapes={}), sys.argv[2:]
+if names:
+    with open(out, encoding="utf-8") as file:
+        result = json.load(file)
+for kind, models in (("models", tiny.MODELS), ("shapes", tiny.SHAPES)):
+    known = result[kind]
+    result[kind] = {name: known[name] if names and name not in names else golden(name) for name in models}
 with open(out, "w", encoding="utf-8") as file:
     json.dump(result, file, ensure_ascii=False, separators=(",", ":"))

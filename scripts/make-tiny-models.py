@@ -15,6 +15,9 @@ import os
 import struct
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import ggml_blocks
+
 FAMILIES = {
     # head_dim is not hidden / heads
     "llama-tied": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=True, seed=1),
@@ -29,6 +32,8 @@ FAMILIES = {
     "llama-bias": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=48, ffn=128, tied=True, seed=5, bias=True, out_bias=True),
     "qwen2": dict(family="qwen2", hidden=192, heads=6, kv=2, head_dim=32, ffn=224, tied=False, seed=6, bias=True, theta=1e6),
     "mistral-window": dict(family="mistral", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=False, seed=7, window=24),
+    # whole blocks of 256 in every matrix
+    "llama-256": dict(family="llama", hidden=256, heads=4, kv=2, head_dim=64, ffn=256, tied=False, seed=14),
     # every shape of attention: sizes of a head, heads that share a KV head
     "d64": dict(family="llama", hidden=96, heads=6, kv=2, head_dim=64, ffn=160, tied=True, seed=8),
     "d80": dict(family="llama", hidden=80, heads=4, kv=4, head_dim=80, ffn=112, tied=True, seed=9),
@@ -37,7 +42,15 @@ FAMILIES = {
     "d128-window": dict(family="mistral", hidden=80, heads=7, kv=1, head_dim=128, ffn=112, tied=True, seed=12, window=17),
     "d256": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=256, ffn=160, tied=True, seed=13),
 }
-# name -> (family, format, storage of matrices, of the embedding)
+# Storages of several types, as files of llama.cpp's quantizer mix them: the longest part of a tensor's name decides.
+MIXES = {
+    "Q_K": {"token_embd": "Q4_K", "output": "Q6_K", "blk": "Q4_K", "blk.0.attn_v": "Q6_K", "blk.0.attn_output": "Q2_K",
+            "blk.0.ffn": "Q3_K", "blk.0.ffn_down": "Q5_K", "blk.1.attn": "IQ4_XS", "blk.1.attn_output": "Q5_K",
+            "blk.1.ffn": "Q2_K", "blk.1.ffn_down": "IQ4_XS"},
+    "Q_32": {"token_embd": "Q5_0", "blk.0": "Q5_1", "blk.0.attn_v": "Q5_0", "blk.0.ffn_down": "IQ4_NL", "blk.1": "IQ4_NL",
+             "blk.1.ffn": "Q5_0", "blk.1.ffn_down": "Q5_1"},
+}
+# name -> (family, format, storage of matrices or their mix, of the embedding)
 MODELS = {
     "llama-tied.hf-f32": ("llama-tied", "hf", "F32", "F32"),
     "llama-tied.f32": ("llama-tied", "gguf", "F32", "F32"),
@@ -46,6 +59,8 @@ MODELS = {
     "llama-tied.q4_0": ("llama-tied", "gguf", "Q4_0", "Q4_0"),
     "llama-tied.q4_1": ("llama-tied", "gguf", "Q4_1", "Q8_0"),
     "llama-tied.q8_0": ("llama-tied", "gguf", "Q8_0", "Q8_0"),
+    "llama-tied.q5": ("llama-tied", "gguf", "Q_32", None),
+    "llama-256.k": ("llama-256", "gguf", "Q_K", None),
     "llama3-untied.hf-bf16": ("llama3-untied", "hf-sharded", "BF16", "BF16"),
     "llama3-untied.f16": ("llama3-untied", "gguf", "F16", "F16"),
     "mistral-mqa.hf-bf16": ("mistral-mqa", "hf", "BF16", "BF16"),
@@ -138,14 +153,6 @@ def weights(spec):
 # ---- storage types --------------------------------------------------------------------------------------------------
 
 
-def f32(value):
-    return struct.unpack("<f", struct.pack("<f", value))[0]
-
-
-def f16(value):
-    return struct.unpack("<e", struct.pack("<e", value))[0]
-
-
 def encode_plain(values, kind):
     """-> (bytes, values as stored)."""
     if kind == "F32":
@@ -158,40 +165,16 @@ def encode_plain(values, kind):
     return struct.pack(f"<{len(rounded)}H", *rounded), array.array("f", struct.pack(f"<{len(rounded)}I", *[r << 16 for r in rounded]))
 
 
-def encode_block(x, kind):
-    """32 values -> (bytes of the block, values as stored); ggml's block formats."""
-    if kind == "Q8_0":
-        d = f16(max(abs(v) for v in x) / 127.0)
-        codes = [max(-127, min(127, round(v / d))) if d else 0 for v in x]
-        return struct.pack("<e32b", d, *codes), [d * c for c in codes]
-    if kind == "Q4_0":
-        extreme = max(x, key=abs)
-        d = f16(extreme / -8.0)
-        codes = [max(0, min(15, math.floor(v / d + 8.5))) if d else 8 for v in x]
-        head, stored = struct.pack("<e", d), [d * (c - 8) for c in codes]
-    else:
-        low = min(x)
-        d, m = f16((max(x) - low) / 15.0), f16(low)
-        codes = [max(0, min(15, math.floor((v - low) / d + 0.5))) if d else 0 for v in x]
-        head, stored = struct.pack("<ee", d, m), [f32(d * c + m) for c in codes]
-    return head + bytes(codes[i] | codes[i + 16] << 4 for i in range(16)), stored
-
-
 def encode(values, kind):
-    if not kind.startswith("Q"):
-        return encode_plain(values, kind)
-    data, stored = [], array.array("f")
-    for i in range(0, len(values), 32):
-        block, back = encode_block(values[i:i + 32], kind)
-        data.append(block)
-        stored.extend(back)
-    return b"".join(data), stored
+    return ggml_blocks.encode(values, kind) if kind in ggml_blocks.BLOCKS else encode_plain(values, kind)
 
 
 def storage_of(name, shape, model):
     _, form, matrices, embedding = model
     if len(shape) == 1:
         return "F32" if form == "gguf" else matrices
+    if matrices in MIXES:
+        return MIXES[matrices][max((part for part in MIXES[matrices] if name.startswith(part)), key=len)]
     return embedding if name in ("token_embd.weight", "output.weight") else matrices
 
 
@@ -310,7 +293,7 @@ def write_hf(folder, model):
 
 # ---- GGUF -----------------------------------------------------------------------------------------------------------
 
-GGUF_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 8, "BF16": 30}
+GGUF_TYPES = {"F32": 0, "F16": 1, "BF16": 30} | {kind: number for kind, (_, number) in ggml_blocks.BLOCKS.items()}
 U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 
 

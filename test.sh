@@ -80,7 +80,7 @@ if wants asan; then
   run_ctest "$sanitized" asan -E 'llmc-fuzz|llmc-lit'
 fi
 if wants fuzz; then
-  title "fuzz targets, each for a bounded number of inputs"
+  title "fuzz targets, 30 seconds each"
   run_ctest "$sanitized" fuzz -R llmc-fuzz
 fi
 

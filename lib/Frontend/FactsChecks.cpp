@@ -38,8 +38,8 @@ static void checkExtents(const ModelFacts &facts, const std::string &file) {
     fail("expected at most " + std::to_string(facts.headDim) +
          " rotated dimensions (the head dimension), got " + std::to_string(facts.rope.rotaryDim));
   // NaN fails as well.
-  if (!(facts.normEps >= 0 && facts.normEps < 1))
-    fail("expected a norm epsilon from 0 to 1, got " + std::to_string(facts.normEps));
+  if (!(facts.normEps > 0 && facts.normEps < 1))
+    fail("expected a norm epsilon above 0 and below 1, got " + std::to_string(facts.normEps));
 }
 
 namespace {

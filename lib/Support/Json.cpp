@@ -16,6 +16,8 @@
 using namespace llmc;
 
 static constexpr size_t maxDepth = 128;
+/// Of one text: a value costs some 50 bytes and the text of one only two. Four times what the largest tokenizer.json has.
+static constexpr size_t maxValues = size_t(1) << 23;
 
 namespace {
 
@@ -80,10 +82,17 @@ public:
     return true;
   }
   bool parse_error(std::size_t byte, const std::string &, const json::exception &exception) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 9: syntax error while ...; last read: '...'"
     std::string message = exception.what();
     size_t cut = message.find(": ");
     if (cut != std::string::npos)
       message.erase(0, cut + 2);
+    // The last token read may be the whole text.
+    size_t end = message.size(), most = 300;
+    std::string tail = end > most ? message.substr(end - most / 2) : "";
+    message = printable(message.substr(0, end > most ? most / 2 : end), most);
+    if (!tail.empty())
+      message += " ... " + printable(tail, most);
     // For out-of-range numbers nlohmann passes the position as well.
     throw Error(file + ": byte " + std::to_string(base + byte) + ": expected JSON, got a " + message);
   }
@@ -95,6 +104,8 @@ private:
   uint64_t offset() const { return base + static_cast<uint64_t>(current - start); }
 
   template <class T> JsonNode &place(T &&value) {
+    if (++values > maxValues)
+      fail("expected at most " + std::to_string(maxValues) + " values, got more");
     JsonNode *node = &root;
     if (!stack.empty()) {
       if (auto *object = std::get_if<JsonNode::Object>(&stack.back()->value))
@@ -128,6 +139,7 @@ private:
   const char *start;
   const char *const &current;
   uint64_t base;
+  size_t values = 0;
   JsonNode &root;
   std::vector<JsonNode *> stack;
   std::vector<std::unordered_set<std::string>> keys; // of the open objects
@@ -163,7 +175,8 @@ JsonDocument JsonDocument::readFile(const std::string &path) { return parse(read
 //===----------------------------------------------------------------------===//
 
 Error JsonView::error(const std::string &message) const {
-  return Error(*file + ": " + (keyPath.empty() ? "" : keyPath + ": ") + message + " (byte " +
+  // Keys are as untrusted as values.
+  return Error(*file + ": " + (keyPath.empty() ? "" : printable(keyPath, 300) + ": ") + message + " (byte " +
                std::to_string(json->position) + ")");
 }
 

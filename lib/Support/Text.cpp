@@ -36,29 +36,40 @@ bool llmc::isValidUtf8(std::string_view text) {
   return true;
 }
 
-std::string llmc::quote(std::string_view text, size_t limit) {
+/// Appends `text` made safe; false if `limit` cut it.
+static bool appendSafe(std::string &out, std::string_view text, size_t limit, bool inQuotes) {
   static const char digits[] = "0123456789abcdef";
-  std::string out = "\"";
+  auto appendHex = [&](uint8_t byte) { out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]}; };
   size_t used = 0;
   while (!text.empty()) {
-    size_t length = utf8Length(text);
+    size_t length = utf8Length(text), bytes = length ? length : 1;
     uint8_t lead = static_cast<uint8_t>(text[0]);
-    if (used + (length ? length : 1) > limit) {
-      out += "\"...";
-      return out;
-    }
-    if (length == 0 || lead < 0x20 || lead == 0x7f) {
-      out += {'\\', 'x', digits[lead >> 4], digits[lead & 15]};
-      length = 1;
+    if (used + bytes > limit)
+      return false;
+    // U+0080 to U+009F are control characters too.
+    bool control = lead < 0x20 || lead == 0x7f || (lead == 0xc2 && length == 2 && static_cast<uint8_t>(text[1]) < 0xa0);
+    if (length == 0 || control) {
+      for (size_t i = 0; i < bytes; ++i)
+        appendHex(static_cast<uint8_t>(text[i]));
     } else {
-      if (lead == '"' || lead == '\\')
+      if (inQuotes && (lead == '"' || lead == '\\'))
         out += '\\';
       out += text.substr(0, length);
     }
-    used += length;
-    text.remove_prefix(length);
+    used += bytes;
+    text.remove_prefix(bytes);
   }
-  return out + "\"";
+  return true;
+}
+
+std::string llmc::quote(std::string_view text, size_t limit) {
+  std::string out = "\"";
+  return appendSafe(out, text, limit, true) ? out + "\"" : out + "\"...";
+}
+
+std::string llmc::printable(std::string_view text, size_t limit) {
+  std::string out;
+  return appendSafe(out, text, limit, false) ? out : out + "...";
 }
 
 std::string llmc::join(const std::vector<std::string> &parts, std::string_view separator) {

@@ -3,7 +3,9 @@
 // A JSON text as a tree that remembers byte positions, so that every complaint
 // names the file, the key and the byte. Rules: UTF-8, a byte-order mark at the
 // start is skipped, CRLF is white space; members keep their order; a repeated key,
-// more than 128 levels, UTF-16, comments and trailing commas are errors.
+// more than 128 levels or 2^23 values, UTF-16, comments, trailing commas, NaN and
+// numbers beyond a double are errors. A whole number of any spelling (64, 64.0, 6.4e1)
+// is an integer if it is below 2^53 in size, or is written as one below 2^63.
 //
 // The parser is nlohmann_json's; it is hidden in Json.cpp to keep this header light.
 //

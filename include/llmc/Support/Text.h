@@ -15,6 +15,9 @@ bool isValidUtf8(std::string_view text);
 /// ill-formed bytes as \xNN, at most `limit` bytes followed by "...".
 std::string quote(std::string_view text, size_t limit = 80);
 
+/// quote(text, limit) without the quotes.
+std::string printable(std::string_view text, size_t limit = 80);
+
 /// "a, b, c".
 std::string join(const std::vector<std::string> &parts, std::string_view separator = ", ");
 

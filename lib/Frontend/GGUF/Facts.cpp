@@ -63,16 +63,31 @@ private:
     facts.layers = metadata.extent(key("block_count"));
     facts.heads = metadata.extent(key("attention.head_count"));
     facts.kvHeads = metadata.optionalExtent(key("attention.head_count_kv")).value_or(facts.heads);
+    if (facts.heads % facts.kvHeads)
+      metadata.fail(key("attention.head_count_kv"), "expected kv heads that divide the " + std::to_string(facts.heads) +
+                                                        " attention heads, got " + std::to_string(facts.kvHeads));
     facts.ffn = metadata.extent(key("feed_forward_length"));
     facts.maxContext = metadata.extent(key("context_length"));
     readHeadDim();
     auto epsilon = metadata.real(key("attention.layer_norm_rms_epsilon"));
     if (!epsilon)
       metadata.fail(key("attention.layer_norm_rms_epsilon"), "expected a number, got no such key");
+    if (!(*epsilon > 0 && *epsilon < 1))
+      metadata.fail(key("attention.layer_norm_rms_epsilon"),
+                    "expected a number above 0 and below 1, got " + std::to_string(*epsilon));
     facts.normEps = *epsilon;
-    if (auto window = metadata.integer(key("attention.sliding_window")))
-      facts.slidingWindow = std::max<int64_t>(*window, 0);
+    readWindow();
     readVocabulary();
+  }
+
+  void readWindow() {
+    facts.slidingWindow = metadata.integer(key("attention.sliding_window")).value_or(0);
+    if (facts.slidingWindow < 0 || facts.slidingWindow > frontend::maxExtent)
+      metadata.fail(key("attention.sliding_window"), "expected a number from 0 (no window) to " +
+                                                         std::to_string(frontend::maxExtent) + ", got " +
+                                                         std::to_string(facts.slidingWindow));
+    if (facts.slidingWindow >= facts.maxContext)
+      facts.slidingWindow = 0;
   }
 
   void readHeadDim() {

@@ -80,6 +80,10 @@ void readAttention(const JsonView &config, const Family &family, ModelFacts &fac
                            [](const JsonMember &member) { return member.key == "num_key_value_heads"; });
   int64_t fallback = given || family.kvHeads == 0 ? facts.heads : family.kvHeads;
   facts.kvHeads = extentOr(config, "num_key_value_heads", fallback);
+  if (facts.heads % facts.kvHeads)
+    throw config.get(given ? "num_key_value_heads" : "num_attention_heads")
+        .error("expected kv heads that divide the " + std::to_string(facts.heads) + " attention heads, got " +
+               std::to_string(facts.kvHeads) + (given ? "" : ", the default of this architecture"));
   auto headDim = config.find("head_dim");
   if (!headDim && facts.hidden % facts.heads)
     throw config.get("hidden_size")
@@ -93,16 +97,45 @@ void readAttention(const JsonView &config, const Family &family, ModelFacts &fac
   }
 }
 
+/// Qwen2Config: layers from max_window_layers on have the window, or those that layer_types names.
+bool everyLayerHasWindow(const JsonView &config, const ModelFacts &facts) {
+  JsonView use = config.get("use_sliding_window");
+  auto types = config.find("layer_types");
+  if (!types) {
+    int64_t first = 28;
+    if (auto view = config.find("max_window_layers")) {
+      first = view->integer();
+      if (first < 0 || first > frontend::maxExtent)
+        throw view->expected("a number from 0 to " + std::to_string(frontend::maxExtent));
+    }
+    if (first > 0 && first < facts.layers)
+      throw use.error("expected a window in all layers or in none (others are not supported), got one from layer " +
+                      std::to_string(first) + " on");
+    return first == 0;
+  }
+  if (static_cast<int64_t>(types->array().size()) != facts.layers)
+    throw types->expected("one type for each of the " + std::to_string(facts.layers) + " layers");
+  int64_t windows = 0;
+  for (size_t i = 0; i < types->array().size(); ++i) {
+    JsonView type = types->at(i);
+    if (type.string() != "sliding_attention" && type.string() != "full_attention")
+      throw type.expected("\"full_attention\" or \"sliding_attention\"");
+    windows += type.string() == "sliding_attention";
+    if (windows != 0 && windows != static_cast<int64_t>(i) + 1)
+      throw type.expected("the type of the layers before (a window in some layers only is not supported)");
+  }
+  return windows > 0;
+}
+
 void readWindow(const JsonView &config, ModelFacts &facts) {
   auto window = config.find("sliding_window");
-  if (facts.architecture == "mistral" && window) {
-    facts.slidingWindow = extent(*window);
-  } else if (facts.architecture == "qwen2" && flag(config, "use_sliding_window", false)) {
-    // Layers from max_window_layers on use the window, those before do not.
-    if (extentOr(config, "max_window_layers", 28) < facts.layers)
-      throw config.get("use_sliding_window")
-          .expected("false (a window in some layers only is not supported)");
-  }
+  int64_t size = window ? window->integer() : 0;
+  if (size < 0 || size > frontend::maxExtent)
+    throw window->expected("a number from 0 (no window) to " + std::to_string(frontend::maxExtent));
+  if (facts.architecture == "mistral")
+    facts.slidingWindow = size;
+  else if (facts.architecture == "qwen2" && flag(config, "use_sliding_window", false))
+    facts.slidingWindow = everyLayerHasWindow(config, facts) ? size : 0;
   if (facts.slidingWindow >= facts.maxContext)
     facts.slidingWindow = 0;
 }
@@ -143,6 +176,8 @@ void huggingface::readConfig(const JsonView &config, ModelFacts &facts) {
   facts.maxContext = extentOr(config, "max_position_embeddings", family.maxContext);
   auto epsilon = config.find("rms_norm_eps");
   facts.normEps = epsilon ? epsilon->number() : 1e-6;
+  if (!(facts.normEps > 0 && facts.normEps < 1))
+    throw epsilon->expected("a number above 0 and below 1");
   facts.tiedHead = flag(config, "tie_word_embeddings", false);
   readAttention(config, family, facts);
   readWindow(config, facts);

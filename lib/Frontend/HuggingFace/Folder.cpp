@@ -1,6 +1,7 @@
 //===- Folder.cpp - a Hugging Face folder to ModelFacts -------------------===//
 #include "../FactsChecks.h"
 #include "HuggingFace.h"
+#include "Links.h"
 #include "llmc/Support/Text.h"
 
 #include <algorithm>
@@ -77,6 +78,7 @@ ModelFacts huggingface::loadFolder(const std::string &given, const LoadOptions &
   std::string configPath = folder + "/config.json";
   if (!exists(configPath))
     throw Error(folder + ": expected a model folder with config.json, got a folder without it");
+  checkSideFileLinks(folder);
   JsonDocument config = JsonDocument::readFile(configPath);
   ModelFacts facts;
   readConfig(config.root(), facts);

@@ -14,8 +14,8 @@
 using namespace llmc;
 using namespace llmc::huggingface;
 
-/// Larger headers than any real model's (a million tensors) are a lie or a mistake.
-static constexpr uint64_t maxHeaderBytes = uint64_t(1) << 30;
+/// A million tensors and more; larger headers are a lie or a mistake.
+static constexpr uint64_t maxHeaderBytes = uint64_t(256) << 20;
 
 namespace {
 
@@ -43,9 +43,13 @@ public:
     // Positions in messages count from the start of the JSON.
     JsonDocument document = JsonDocument::parse(text, file.path() + ": header");
     JsonView root = document.root();
-    for (const JsonMember &member : root.object())
-      if (member.key != "__metadata__")
-        readEntry(member, JsonView(name, member.node, quote(member.key)));
+    for (const JsonMember &member : root.object()) {
+      JsonView entry(name, member.node, quote(member.key));
+      if (member.key == "__metadata__")
+        checkMetadata(entry);
+      else
+        readEntry(member, entry);
+    }
     checkCoverage();
     return std::move(out);
   }
@@ -74,6 +78,12 @@ private:
     dataBytes = file.size() - dataStart;
     name = file.path() + ": header";
     return text;
+  }
+
+  /// Nothing in it is used.
+  static void checkMetadata(const JsonView &metadata) {
+    for (const JsonMember &member : metadata.object())
+      metadata.at(member).string();
   }
 
   static const StoredType &readType(const JsonView &view) {

@@ -1,6 +1,7 @@
 //===- Shards.cpp - which files hold the tensors --------------------------===//
 #include "../FactsChecks.h"
 #include "HuggingFace.h"
+#include "Links.h"
 #include "llmc/Support/Text.h"
 
 #include <filesystem>
@@ -10,28 +11,11 @@ using namespace llmc;
 using namespace llmc::huggingface;
 namespace fs = std::filesystem;
 
-/// A shard's name comes from an untrusted file and is joined to the folder: only
-/// plain relative paths below it pass. Links inside the folder are followed, since
-/// the hub's cache is made of them.
-static const std::string &checkedShardName(const JsonView &view) {
-  const std::string &name = view.string();
-  if (name.empty())
-    throw view.error("expected the name of a shard, got an empty one");
-  if (name.find('\0') != std::string::npos)
-    throw view.error("expected a shard name without a NUL, got " + quote(name));
-  if (name.front() == '/')
-    throw view.error("expected a shard inside the model folder, got the absolute path " + quote(name));
-  for (const fs::path &part : fs::path(name))
-    if (part == "..")
-      throw view.error("expected a shard inside the model folder, got " + quote(name));
-  return name;
-}
-
 std::map<std::string, std::string> huggingface::readIndex(const JsonView &index) {
   JsonView weights = index.get("weight_map");
   std::map<std::string, std::string> shards;
   for (const JsonMember &member : weights.object())
-    shards.emplace(member.key, checkedShardName(weights.at(member)));
+    shards.emplace(member.key, checkedFileName(weights.at(member)));
   if (shards.empty())
     throw weights.error("expected tensors, got none");
   return shards;
@@ -87,6 +71,7 @@ private:
       if (!exists(path))
         throw Error(indexPath + ": tensor " + quote(*names.begin()) + ": expected the shard " + quote(shard) +
                     ", got no such file");
+      checkLinks(folder, shard);
       readShard(path, &names);
       for (const std::string &name : names)
         if (!seen.count(name))

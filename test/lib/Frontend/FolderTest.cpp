@@ -249,13 +249,6 @@ TEST_F(Sharded, Good) {
   EXPECT_TRUE(facts.warnings.empty());
 }
 
-TEST_F(Sharded, LinksOfTheHubLayout) {
-  writeIndex("\"linked.safetensors\"");
-  dir.write("blobs/abc", safetensors(second));
-  fs::create_symlink("../blobs/abc", folder() + "/linked.safetensors");
-  EXPECT_EQ(loadModelFacts(folder()).files.size(), 2u);
-}
-
 TEST_F(Sharded, PathsThatLeave) {
   dir.write("other/model.safetensors", safetensors(second)); // exists and is valid
   dir.write("model/x.safetensors", safetensors(second));

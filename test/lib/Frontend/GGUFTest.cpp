@@ -338,10 +338,10 @@ TEST_F(GGUF, Numbers) {
   }
   GGUFWriter writer = tinyGGUF();
   writer.f32("llama.attention.layer_norm_rms_epsilon", std::numeric_limits<float>::quiet_NaN());
-  refuse(writer, {"norm epsilon"});
+  refuse(writer, {"layer_norm_rms_epsilon", "nan"});
   writer = tinyGGUF();
   writer.u32("llama.attention.head_count_kv", 3);
-  refuse(writer, {"multiple of the kv heads", "4 and 3"});
+  refuse(writer, {"head_count_kv", "divide the 4 attention heads, got 3"});
 }
 
 // Cut files ---------------------------------------------------------------------

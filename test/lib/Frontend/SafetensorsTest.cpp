@@ -2,6 +2,8 @@
 #include "TestModels.h"
 #include "llmc/Support/Error.h"
 
+#include <sys/resource.h>
+
 using namespace llmc;
 using namespace llmc::test;
 
@@ -35,6 +37,28 @@ TEST_F(Safetensors, HeaderLength) {
   refuse(good, {"model.embed_tokens.weight", "got none"});
   refuse(safetensorsRaw(oneTensor + "     \n", 16), {"model.embed_tokens.weight", "got none"});
   refuse(safetensorsRaw(" " + oneTensor, 16), {"byte 8", "expected \"{\""});
+}
+
+TEST_F(Safetensors, ClaimedSizesDriveNoAllocation) {
+  rusage before, after;
+  getrusage(RUSAGE_SELF, &before);
+  for (uint64_t length : {uint64_t(1) << 63, uint64_t(1) << 40, uint64_t(1) << 30, uint64_t(200) << 20, uint64_t(1000)})
+    refuse(bytesOf(length) + oneTensor + std::string(100, '\0'), {"header length at byte 0"});
+  refuse(safetensorsRaw(R"({"t":{"dtype":"U8","shape":[1152921504606846976],"data_offsets":[0,1152921504606846976]}})", 8),
+         {"data_offsets[1]", "end of the file"});
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 * 1024) << "KiB of peak memory from claimed sizes";
+}
+
+TEST_F(Safetensors, Metadata) {
+  auto with = [](const std::string &metadata) {
+    return safetensorsRaw("{\"__metadata__\":" + metadata + R"(,"t":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}})", 8);
+  };
+  refuse(with(R"({"format":"pt"})"), {"model.embed_tokens.weight"}); // good as far as it goes
+  refuse(with(R"({"format":1})"), {"\"__metadata__\".format", "a string, got 1"});
+  refuse(with(R"({"format":null})"), {"\"__metadata__\".format"});
+  refuse(with("[]"), {"\"__metadata__\"", "an object"});
+  refuse(with(R"({"a":"x","a":"y"})"), {"repeated key \"a\""});
 }
 
 TEST_F(Safetensors, PaddedHeaderOfAModel) {

@@ -185,7 +185,10 @@ void frontend::checkTokenizer(const TokenizerData &tokenizer, int64_t vocab, con
   std::unordered_set<std::string_view> spellings(tokenizer.tokens.begin(), tokenizer.tokens.end());
   for (size_t i = 0; i < tokenizer.merges.size(); ++i) {
     const auto &[left, right] = tokenizer.merges[i];
-    for (const std::string &part : {left, right, left + right})
+    // The second part's mark of a continuation is not in the result.
+    bool continues = !tokenizer.continuingPrefix.empty() && right.starts_with(tokenizer.continuingPrefix);
+    std::string joined = left + (continues ? right.substr(tokenizer.continuingPrefix.size()) : right);
+    for (const std::string &part : {left, right, joined})
       if (part.empty() || !spellings.count(part))
         fail("merge " + std::to_string(i) + ": expected parts and a result that are tokens, got " +
              quote(part));

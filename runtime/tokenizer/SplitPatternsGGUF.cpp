@@ -87,7 +87,7 @@ const std::vector<PreTokenizer> &table() {
       {{"minicpm5"}, {kDigits3, kMiniCPM5}, true},
       {{"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2"}, {kQwen2}, false, true},
       {{"stablelm2", "hunyuan", "solar-open", "grok-2"}, {kQwen2}},
-      {{"qwen35"}, {kQwen35}, false, true},
+      {{"qwen35"}, {kQwen35}}, // no NFC, as the pairs of llama.cpp (models/ggml-vocab-qwen35.gguf.out) show
       {{"ufakzeka"}, {kUfakZeka}},
       {{"laguna"}, {R"([^\n]+|[\n]+)", kQwen2}},
       {{"tekken"}, {kTekken}, true},

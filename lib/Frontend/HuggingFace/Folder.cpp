@@ -33,11 +33,11 @@ static std::vector<int32_t> readEosIds(const JsonView &config,
 
 static void readTokenizerFiles(const std::string &folder, const JsonView &config,
                                const std::optional<JsonDocument> &generation, ModelFacts &facts) {
-  std::string path = folder + "/tokenizer.json";
-  if (!exists(path))
-    throw Error(folder + ": expected tokenizer.json, got no such file");
-  JsonDocument document = JsonDocument::readFile(path);
-  facts.tokenizer = readTokenizer(document.root(), facts.vocab, facts.warnings);
+  auto tokenizerConfig = readOptional(folder + "/tokenizer_config.json");
+  std::optional<JsonView> configView;
+  if (tokenizerConfig)
+    configView = tokenizerConfig->root();
+  facts.tokenizer = readTokenizerOf(folder, facts.vocab, configView, facts.warnings);
   TokenizerData &tokenizer = facts.tokenizer;
   for (int32_t id : readEosIds(config, generation))
     if (std::find(tokenizer.eosIds.begin(), tokenizer.eosIds.end(), id) == tokenizer.eosIds.end())
@@ -51,8 +51,8 @@ static void readTokenizerFiles(const std::string &folder, const JsonView &config
     if (!isValidUtf8(facts.chatTemplate))
       throw Error(source + ": expected UTF-8 text, got other bytes");
   }
-  if (auto tokenizerConfig = readOptional(folder + "/tokenizer_config.json"))
-    readTokenizerConfig(tokenizerConfig->root(), facts);
+  if (configView)
+    readTokenizerConfig(*configView, facts);
 
   auto firstId = [&](const char *key) {
     std::vector<int32_t> ids = readIds(config, key);
@@ -67,8 +67,8 @@ static void readTokenizerFiles(const std::string &folder, const JsonView &config
   for (int32_t id : tokenizer.eosIds)
     last = std::max<int64_t>(last, id);
   if (last < facts.vocab && last >= static_cast<int64_t>(tokenizer.tokens.size()))
-    tokenizer.tokens.resize(static_cast<size_t>(last) + 1);
-  frontend::checkTokenizer(tokenizer, facts.vocab, path);
+    growTokens(tokenizer, static_cast<size_t>(last) + 1);
+  frontend::checkTokenizer(tokenizer, facts.vocab, folder);
 }
 
 ModelFacts huggingface::loadFolder(const std::string &given, const LoadOptions &options) {

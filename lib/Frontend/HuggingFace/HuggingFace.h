@@ -56,10 +56,16 @@ std::string fileName(const std::string &canonical);
 TokenizerData readTokenizer(const JsonView &json, int64_t vocab, std::vector<std::string> &warnings);
 /// tokenizer_config.json: special tokens, added tokens, chat template (TokenizerConfig.cpp).
 void readTokenizerConfig(const JsonView &json, ModelFacts &facts);
-
-/// Pre-tokeniser and normaliser of tokenizer.json (PreTokenizer.cpp).
-void readNormalizer(const JsonView &json, TokenizerData &out);
-void readPreTokenizer(const JsonView &json, TokenizerData &out);
+/// Lines "left right" of a merges.txt; throws Error naming `file` and the line (TokenizerFiles.cpp).
+std::vector<std::pair<std::string, std::string>> readMergesText(std::string_view text, const std::string &file);
+/// The folder's tokenizer.json, else tokenizer.model, else vocab.json and merges.txt; `config`
+/// is tokenizer_config.json, which is applied by readTokenizerConfig, not here.
+TokenizerData readTokenizerOf(const std::string &folder, int64_t vocab, const std::optional<JsonView> &config,
+                              std::vector<std::string> &warnings);
+/// A tokenizer without its model: a tokenizer.json, a tokenizer.model, or a folder as above.
+TokenizerData loadTokenizer(const std::string &path, std::vector<std::string> &warnings);
+/// At least `count` tokens, the new ones without text.
+void growTokens(TokenizerData &data, size_t count);
 
 /// The whole folder, checked (Folder.cpp).
 ModelFacts loadFolder(const std::string &path, const LoadOptions &options = {});

@@ -1,5 +1,6 @@
 //===- TokenizerConfig.cpp - tokenizer_config.json ------------------------===//
 #include "HuggingFace.h"
+#include "TokenizerSteps.h"
 #include "llmc/Support/Text.h"
 
 #include <algorithm>
@@ -39,18 +40,14 @@ static void readAddedTokens(const JsonView &decoder, ModelFacts &facts) {
           view.error("added token " + quote(content) + " is beyond the vocabulary, not used").what());
       continue;
     }
-    auto flag = [&](const char *key) {
-      auto value = view.find(key);
-      return value && value->boolean();
-    };
-    if (static_cast<size_t>(id) >= tokenizer.tokens.size())
-      tokenizer.tokens.resize(static_cast<size_t>(id) + 1);
+    growTokens(tokenizer, static_cast<size_t>(id) + 1);
     std::string &spelling = tokenizer.tokens[static_cast<size_t>(id)];
     if (!spelling.empty() && spelling != content)
       throw view.error("expected " + quote(spelling) + ", the token of that id, got " + quote(content));
     spelling = content;
-    tokenizer.added.push_back({id, content, flag("special"), flag("lstrip"), flag("rstrip"),
-                               flag("single_word"), flag("normalized")});
+    bool special = flagOf(view, "special", false);
+    tokenizer.added.push_back({id, content, special, flagOf(view, "lstrip", false), flagOf(view, "rstrip", false),
+                               flagOf(view, "single_word", false), flagOf(view, "normalized", !special)});
   }
 }
 
@@ -64,10 +61,39 @@ static std::string readTemplate(const JsonView &view) {
   throw view.error("expected a template named \"default\", got none");
 }
 
+/// A token with a role is special even where the vocabulary's files have it as a plain one (vocab.json has all alike).
+static void markSpecial(int32_t id, TokenizerData &tokenizer) {
+  for (const AddedToken &token : tokenizer.added)
+    if (token.id == id)
+      return;
+  tokenizer.added.push_back(
+      {.id = id, .content = tokenizer.tokens[static_cast<size_t>(id)], .special = true});
+}
+
+/// add_bos_token and add_eos_token say more than the post-processor, as in transformers.
+static void readAdditions(const JsonView &json, TokenizerData &tokenizer) {
+  if (auto add = json.find("add_bos_token"); add && tokenizer.bosId >= 0) {
+    if (!add->boolean())
+      tokenizer.prefixIds.clear();
+    tokenizer.addBos = add->boolean();
+  }
+  auto add = json.find("add_eos_token");
+  if (!add)
+    return;
+  int32_t eos = specialId(json, "eos_token", tokenizer);
+  tokenizer.addEos = add->boolean() && eos >= 0;
+  tokenizer.suffixIds.clear();
+  if (tokenizer.addEos)
+    tokenizer.suffixIds = {eos};
+}
+
 void huggingface::readTokenizerConfig(const JsonView &json, ModelFacts &facts) {
   TokenizerData &tokenizer = facts.tokenizer;
   if (auto decoder = json.find("added_tokens_decoder"))
     readAddedTokens(*decoder, facts);
+  for (const char *key : {"bos_token", "eos_token", "pad_token", "unk_token"})
+    if (int32_t id = specialId(json, key, tokenizer); id >= 0)
+      markSpecial(id, tokenizer);
   if (int32_t id = specialId(json, "bos_token", tokenizer); id >= 0 && tokenizer.bosId < 0)
     tokenizer.bosId = id;
   if (int32_t id = specialId(json, "pad_token", tokenizer); id >= 0)
@@ -76,8 +102,11 @@ void huggingface::readTokenizerConfig(const JsonView &json, ModelFacts &facts) {
   // Only a fallback: the ids of (generation_)config.json are what generation stops at.
   if (int32_t id = specialId(json, "eos_token", tokenizer); id >= 0 && tokenizer.eosIds.empty())
     tokenizer.eosIds.push_back(id);
-  if (auto add = json.find("add_bos_token"); add && add->boolean() && tokenizer.bosId >= 0)
-    tokenizer.addBos = true;
+  readAdditions(json, tokenizer);
+  // transformers leaves BPE alone, where it would take spaces out of the text.
+  bool bpe = tokenizer.model == TokenizerData::Model::BPE || tokenizer.model == TokenizerData::Model::ScoredBPE;
+  if (!bpe && flagOf(json, "clean_up_tokenization_spaces", false))
+    tokenizer.decoders.push_back({.kind = DecoderStep::Kind::CleanUp});
   if (auto source = json.find("chat_template"); source && facts.chatTemplate.empty())
     facts.chatTemplate = readTemplate(*source);
 }

@@ -33,8 +33,13 @@ TEST(Folder, TinyTokenizer) {
   TokenizerData tokenizer = loadModelFacts(dir.path).tokenizer;
   EXPECT_EQ(tokenizer.tokens,
             (std::vector<std::string>{"<s>", "</s>", "a", "b", "ab", "Ġ", "Ġa", "<|im_end|>", "1"}));
-  EXPECT_EQ(tokenizer.splitPatterns, (std::vector<std::string>{"\\p{N}{1,3}", "\\p{N}"}));
-  EXPECT_TRUE(tokenizer.nfc);
+  using Kind = PreTokenizerStep::Kind;
+  ASSERT_EQ(tokenizer.preTokenizers.size(), 3u);
+  EXPECT_EQ(tokenizer.preTokenizers[0], (PreTokenizerStep{.kind = Kind::Split, .pattern = "\\p{N}{1,3}"}));
+  EXPECT_EQ(tokenizer.preTokenizers[1], (PreTokenizerStep{.kind = Kind::Digits, .individualDigits = true}));
+  EXPECT_EQ(tokenizer.preTokenizers[2].kind, Kind::ByteLevel);
+  ASSERT_EQ(tokenizer.normalizers.size(), 1u);
+  EXPECT_EQ(tokenizer.normalizers[0].kind, NormalizerStep::Kind::NFC);
   EXPECT_TRUE(tokenizer.ignoreMerges);
   EXPECT_TRUE(tokenizer.addBos);
   EXPECT_FALSE(tokenizer.addEos);
@@ -381,22 +386,18 @@ TEST(Folder, RefusedTokenizers) {
     dir.write("tokenizer.json", text.replace(at, from.size(), to));
     expectError(dir.path, parts);
   };
-  refuse(R"("type": "BPE")", R"("type": "Unigram")", {"tokenizer.json: model.type", "\"Unigram\""});
-  refuse(R"("type": "NFC")", R"("type": "NFKC")", {"normalizer.type", "\"NFKC\""});
-  refuse(R"("type": "Digits")", R"("type": "Punctuation")",
-         {"pre_tokenizer.pretokenizers[1].type", "\"Punctuation\""});
-  refuse(R"("behavior": "Isolated")", R"("behavior": "Removed")",
-         {"pretokenizers[0].behavior", "\"Removed\""});
-  refuse(R"("invert": false)", R"("invert": true)", {"pretokenizers[0].invert"});
-  refuse(R"("type": "ByteLevel", "add_prefix_space")", R"("type": "Digits", "x")",
-         {"pre_tokenizer", "ByteLevel"});
-  refuse(R"("decoder": {"type": "ByteLevel"})", R"("decoder": {"type": "Metaspace"})",
-         {"decoder", "ByteLevel"});
-  refuse(R"("TemplateProcessing")", R"("RobertaProcessing")",
-         {"post_processor.processors[1].type", "\"RobertaProcessing\""});
+  refuse(R"("type": "BPE")", R"("type": "Unigram")", {"tokenizer.json: model.vocab", "an array"});
+  refuse(R"("type": "BPE")", R"("type": "BTE")", {"tokenizer.json: model.type", "WordPiece", "\"BTE\""});
+  refuse(R"("type": "NFC")", R"("type": "NFQ")", {"normalizer.type", "NFKC", "\"NFQ\""});
+  refuse(R"("type": "Digits")", R"("type": "Commas")",
+         {"pre_tokenizer.pretokenizers[1].type", "Punctuation", "\"Commas\""});
+  refuse(R"("behavior": "Isolated")", R"("behavior": "Dropped")",
+         {"pretokenizers[0].behavior", "Contiguous", "\"Dropped\""});
+  refuse(R"("decoder": {"type": "ByteLevel"})", R"("decoder": {"type": "CTC"})", {"decoder.type", "\"CTC\""});
+  refuse(R"("TemplateProcessing")", R"("OtherProcessing")",
+         {"post_processor.processors[1].type", "\"OtherProcessing\""});
+  refuse(R"("TemplateProcessing")", R"("RobertaProcessing")", {"post_processor.processors[1].cls"});
   refuse(R"("dropout": null)", R"("dropout": 0.1)", {"model.dropout", "0.1"});
-  refuse(R"("continuing_subword_prefix": "")", R"("continuing_subword_prefix": "##")",
-         {"model.continuing_subword_prefix"});
   refuse(R"("a": 2)", R"("a": 9)", {"model.vocab.a", "vocabulary size 9", "got 9"});
   refuse(R"("a": 2)", R"("a": -1)", {"model.vocab.a"});
   refuse(R"("a": 2)", R"("a": 4)", {"an id of its own"});

@@ -451,8 +451,8 @@ TEST_F(GGUF, BadTokenizers) {
     change(writer);
     refuse(writer, parts);
   };
-  bad([](auto &w) { w.string("tokenizer.ggml.model", "llama"); },
-      {"tokenizer.ggml.model", "gpt2", "\"llama\""});
+  bad([](auto &w) { w.string("tokenizer.ggml.model", "rwkv"); }, {"tokenizer.ggml.model", "gpt2", "\"rwkv\""});
+  bad([](auto &w) { w.string("tokenizer.ggml.model", "llama"); }, {"tokenizer.ggml.scores", "no such key"});
   bad([](auto &w) { w.remove("tokenizer.ggml.model"); }, {"tokenizer.ggml.model"});
   bad([](auto &w) { w.string("tokenizer.ggml.pre", "no-such"); }, {"tokenizer.ggml.pre", "no-such"});
   bad([](auto &w) { w.remove("tokenizer.ggml.merges"); }, {"tokenizer.ggml.merges"});

@@ -1,35 +1,79 @@
-//===- Access.cpp - attributes, items, iteration, containment --------------===//
+//===- Access.cpp - attributes, items, containment -------------------------===//
 #include "runtime/template/Characters.h"
-#include "runtime/template/Interpreter.h"
+#include "runtime/template/Iteration.h"
 
 #include <algorithm>
 
 using namespace llmc;
 using namespace llmc::jinja;
 
-static Value loopAttribute(const LoopState &loop, std::string_view name) {
-  const auto size = static_cast<int64_t>(loop.items->size()), index = static_cast<int64_t>(loop.index);
+static std::optional<Value> loopAttribute(Runtime &runtime, LoopState &loop, std::string_view name) {
+  const auto index = static_cast<int64_t>(loop.index);
+  auto size = [&] { return static_cast<int64_t>(loop.length(runtime)); };
   if (name == "index")
     return Value(index + 1);
   if (name == "index0")
     return Value(index);
   if (name == "revindex")
-    return Value(size - index);
+    return Value(size() - index);
   if (name == "revindex0")
-    return Value(size - index - 1);
+    return Value(size() - index - 1);
   if (name == "first")
     return Value(index == 0);
   if (name == "last")
-    return Value(index + 1 == size);
+    return Value(!loop.peek(runtime));
   if (name == "length")
-    return Value(size);
-  if (name == "depth" || name == "depth0") // only recursive loops go deeper
-    return Value(int64_t{name == "depth"});
+    return Value(size());
+  if (name == "depth" || name == "depth0")
+    return Value(static_cast<int64_t>(loop.depth0) + (name == "depth"));
   if (name == "previtem")
-    return index ? (*loop.items)[loop.index - 1] : Value::undefined("loop.previtem");
+    return index ? loop.before : Value::undefined("loop.previtem");
   if (name == "nextitem")
-    return index + 1 < size ? (*loop.items)[loop.index + 1] : Value::undefined("loop.nextitem");
-  return Value::undefined("loop." + std::string(name));
+    return loop.peek(runtime) ? *loop.after : Value::undefined("loop.nextitem");
+  return std::nullopt;
+}
+
+static std::optional<Value> macroAttribute(Runtime &runtime, const Callable &callable, std::string_view name,
+                                           const std::vector<std::string> &names) {
+  const MacroInfo &info = callable.macro->macro;
+  auto has = [&](const char *parameter) {
+    return std::any_of(info.parameters.begin(), info.parameters.end(), [&](const Parameter &p) { return names[p.name] == parameter; });
+  };
+  if (name == "name")
+    return callable.macro->kind == Stmt::Kind::Macro ? Value(info.name) : Value::none();
+  if (name == "arguments") {
+    std::vector<Value> arguments;
+    for (const Parameter &parameter : info.parameters)
+      arguments.emplace_back(names[parameter.name]);
+    return runtime.list(std::move(arguments), true);
+  }
+  if (name == "catch_kwargs")
+    return Value(info.takesKwargs);
+  if (name == "catch_varargs")
+    return Value(info.takesVarargs);
+  if (name == "caller")
+    return Value(info.takesCaller);
+  if (name == "explicit_caller")
+    return Value(has("caller"));
+  return std::nullopt;
+}
+
+/// Attributes of Python's numbers, and of what groupby gives.
+static std::optional<Value> plainAttribute(const Value &object, std::string_view name) {
+  if (object.isNumber()) {
+    if (name == "real" || (name == "numerator" && object.isInteger()))
+      return object.is<bool>() ? Value(int64_t{*object.get<bool>()}) : object;
+    if (name == "imag")
+      return object.isInteger() ? Value(int64_t{0}) : Value(0.0);
+    if (name == "denominator" && object.isInteger())
+      return Value(int64_t{1});
+  }
+  const List *l = object.list();
+  if (l && l->kind == List::Kind::Group && (name == "grouper" || name == "list"))
+    return l->items[name == "list"];
+  if (l && l->kind == List::Kind::Range && (name == "start" || name == "stop" || name == "step"))
+    return Value(name == "start" ? l->start : name == "stop" ? l->stop : l->step);
+  return std::nullopt;
 }
 
 std::string jinja::undefinedName(const Value &value) {
@@ -37,87 +81,79 @@ std::string jinja::undefinedName(const Value &value) {
   return u && u->name ? "'" + *u->name + "'" : "a value";
 }
 
+/// What Python's type has but this engine has not must not pass for undefined.
+static void refuseUnsupported(const Runtime &runtime, const Value &object, std::string_view name) {
+  static constexpr std::string_view ofStrings[] = {"encode", "maketrans", "translate", "unescape"};
+  static constexpr std::string_view ofNumbers[] = {"to_bytes", "from_bytes", "hex", "fromhex"};
+  auto among = [&](auto &names) { return std::find(std::begin(names), std::end(names), name) != std::end(names); };
+  if ((object.isString() && among(ofStrings)) || (object.isNumber() && among(ofNumbers)) ||
+      (object.dict() && name == "fromkeys"))
+    runtime.fail("expected a supported method of " + std::string(object.typeName()) + ", got '" + std::string(name) + "'");
+}
+
+static Value boundMethod(const Builtin &method, const Value &object) {
+  auto callable = std::make_shared<Callable>();
+  callable->builtin = &method;
+  callable->self = object;
+  return Value(Value::Storage(std::shared_ptr<const Callable>(std::move(callable))));
+}
+
 Value Runtime::attribute(const Value &object, std::string_view name) {
   if (object.isUndefined())
     fail("expected " + undefinedName(object) + " to be defined where '" + std::string(name) + "' of it is used");
-  if (auto *loop = object.get<LoopState *>())
-    return loopAttribute(**loop, name);
-  if (auto *space = object.get<std::shared_ptr<Namespace>>()) {
-    const Value *found = (*space)->attributes.findName(name);
-    return found ? *found : Value::undefined(std::string(name));
+  std::optional<Value> found;
+  if (auto *loop = object.get<std::shared_ptr<LoopState>>())
+    found = loopAttribute(*this, **loop, name);
+  else if (auto *space = object.get<std::shared_ptr<Namespace>>()) {
+    const Value *attribute = name.starts_with('_') ? nullptr : (*space)->attributes.findName(name);
+    return attribute ? *attribute : Value::undefined(std::string(name));
+  } else if (auto *callable = object.get<std::shared_ptr<const Callable>>()) {
+    if ((*callable)->macro)
+      found = macroAttribute(*this, **callable, name, ast.names);
+    else if (!(*callable)->items.empty() && !(*callable)->isJoiner && name == "current")
+      found = (*callable)->items[(*callable)->calls];
+  } else {
+    found = plainAttribute(object, name);
   }
-  if (hasMethod(object, name)) { // Python prefers the method to a key of that name
-    auto callable = std::make_shared<Callable>();
-    callable->builtin = findMethod(name);
-    return Value(Value::Storage(std::shared_ptr<const Callable>(std::move(callable))));
-  }
+  if (found)
+    return *found;
+  if (const Builtin *method = findMethod(object, name)) // Python prefers the method to a key of that name
+    return boundMethod(*method, object);
   if (const Dict *d = object.dict())
-    if (const Value *found = d->findName(name))
-      return *found;
+    if (const Value *value = d->findName(name))
+      return *value;
+  refuseUnsupported(*this, object, name);
   return Value::undefined(std::string(name));
 }
 
 Value Runtime::item(const Value &object, const Value &key) {
   if (object.isUndefined())
-    fail("expected " + undefinedName(object) + " to be defined where [" + toRepr(key) + "] of it is used");
+    fail("expected " + undefinedName(object) + " to be defined where [" + repr(key) + "] of it is used");
+  const List *l = object.list() && !object.list()->isView() ? object.list() : nullptr;
+  const std::string *s = object.string();
   if (const Dict *d = object.dict()) {
-    charge(key.isString() ? 0 : 16 * d->size());
-    if (const Value *found = d->find(key))
-      return *found;
-  } else {
-    const int64_t *given = key.get<int64_t>();
-    const List *l = object.list() && !object.list()->lazy ? object.list() : nullptr;
-    const std::string *s = object.string();
-    if (given && (l || s)) {
-      const auto size = static_cast<int64_t>(l ? l->items.size() : countCharacters(*s));
-      int64_t i = *given < 0 ? *given + size : *given;
-      if (i < 0 || i >= size)
-        return Value::undefined("item " + std::to_string(*given));
-      if (l)
-        return l->items[static_cast<size_t>(i)];
-      std::string_view rest = std::string_view(*s).substr(offsetOf(*s, static_cast<size_t>(i)));
-      return Value(std::string(rest.substr(0, utf8::decode(rest).length)));
+    charge(key.weight());
+    try {
+      if (const Value *found = d->find(key))
+        return *found;
+    } catch (const Unhashable &) { // no key is equal to it
     }
+  } else if ((l || s) && key.isInteger()) {
+    const auto size = static_cast<int64_t>(l ? l->items.size() : countCharacters(*s));
+    charge(s ? s->size() / 8 : 0);
+    int64_t given = toBigInt(key).toInt64().value_or(INT64_MAX), i = given < 0 && given >= -size ? given + size : given;
+    if (i < 0 || i >= size)
+      return Value::undefined("item " + repr(key));
+    if (l)
+      return l->items[static_cast<size_t>(i)];
+    std::string_view rest = std::string_view(*s).substr(offsetOf(*s, static_cast<size_t>(i)));
+    return stringLike(object, std::string(rest.substr(0, utf8::decode(rest).length)));
   }
-  if (const std::string *name = key.string())
-    return attribute(object, *name);
-  return Value::undefined("item " + toRepr(key));
-}
-
-Value Runtime::path(const Value &object, std::string_view dotted) {
-  Value value = object;
-  while (!dotted.empty()) {
-    size_t dot = dotted.find('.');
-    std::string_view part = dotted.substr(0, dot);
-    dotted = dot == std::string_view::npos ? std::string_view() : dotted.substr(dot + 1);
-    bool digits = !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-    // environment.getitem: the key first, then the attribute
-    if (digits && part.size() < 10)
-      value = item(value, Value(static_cast<int64_t>(std::stoll(std::string(part)))));
-    else
-      value = item(value, Value(std::string(part)));
+  if (const std::string *name = key.string()) {
+    // Methods and attributes, but the key of a dict has been looked for.
+    return object.dict() && !findMethod(object, *name) ? Value::undefined(*name) : attribute(object, *name);
   }
-  return value;
-}
-
-std::vector<Value> Runtime::iterate(const Value &value) {
-  if (auto *l = value.list()) {
-    charge(l->items.size() * sizeof(Value));
-    return l->items;
-  }
-  std::vector<Value> items;
-  if (auto *d = value.dict()) {
-    for (const auto &entry : d->items())
-      items.push_back(entry.first);
-  } else if (auto *s = value.string()) {
-    forEachCharacter(*s, [&](uint32_t, std::string_view one) { items.emplace_back(std::string(one)); });
-  } else if (!value.isUndefined()) {
-    fail(std::string("expected something to iterate over, got ") + value.typeName());
-  }
-  charge(items.size() * 2 * sizeof(Value));
-  if (items.size() > limits.listItems)
-    fail("expected at most " + std::to_string(limits.listItems) + " items, got " + std::to_string(items.size()));
-  return items;
+  return Value::undefined("item");
 }
 
 bool Runtime::contains(const Value &container, const Value &item) {
@@ -130,10 +166,14 @@ bool Runtime::contains(const Value &container, const Value &item) {
   if (auto *l = container.list())
     return std::any_of(l->items.begin(), l->items.end(), [&](const Value &one) { return isEqual(one, item); });
   if (auto *d = container.dict()) {
-    charge(item.isString() ? 0 : 16 * d->size());
+    charge(item.weight());
     return d->find(item) != nullptr;
   }
   if (container.isUndefined())
     return false;
-  fail(std::string("expected a container on the right of 'in', got ") + container.typeName());
+  Cursor cursor(*this, container);
+  for (Value one; cursor.next(*this, one);) // takes items until it is found
+    if (isEqual(one, item))
+      return true;
+  return false;
 }

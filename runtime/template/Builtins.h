@@ -11,6 +11,8 @@ namespace llmc::jinja {
 
 class Runtime;
 
+using Named = std::vector<std::pair<std::string, Value>>;
+
 /// Arguments by parameter; a null pointer is one not given. For a variadic
 /// builtin the positional rest and all named arguments follow in `extra`, `named`.
 struct Bound {
@@ -29,15 +31,15 @@ struct Builtin {
   /// `self` is what is filtered or tested, or the object of a method.
   Value (*call)(Runtime &, const Value &self, const Bound &);
   bool variadic = false;
+  bool positionalOnly = false; // as most methods of Python's types
 };
 
 /// Null when there is none of that name.
 const Builtin *findFilter(std::string_view name);
 const Builtin *findTest(std::string_view name);
 const Builtin *findFunction(std::string_view name);
-const Builtin *findMethod(std::string_view name);
-/// Whether Python's type of `value` has that method (`x.items` without a call).
-bool hasMethod(const Value &value, std::string_view name);
+/// The method that Python's type of `object` has under that name.
+const Builtin *findMethod(const Value &object, std::string_view name);
 
 } // namespace llmc::jinja
 

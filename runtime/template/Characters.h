@@ -11,17 +11,26 @@ bool isSpace(uint32_t c);
 /// str.isprintable, which repr() uses.
 bool isPrintable(uint32_t c);
 bool isAlpha(uint32_t c);
+bool isDecimal(uint32_t c);
 bool isDigit(uint32_t c);
+bool isNumeric(uint32_t c);
+bool isAlnum(uint32_t c);
 bool isUpper(uint32_t c);
 bool isLower(uint32_t c);
+bool isTitle(uint32_t c);
+inline bool isCased(uint32_t c) { return isUpper(c) || isLower(c) || isTitle(c); }
 /// Letters, digits, underscore: `\w`.
 bool isWord(uint32_t c);
+/// Of a decimal digit in any script.
+unsigned digitValue(uint32_t c);
 
-/// Simple case mappings of every character.
+/// str.upper and so on, with mappings to several characters and final sigmas.
 std::string upper(std::string_view text);
 std::string lower(std::string_view text);
-/// First character upper case, the rest lower case.
 std::string capitalize(std::string_view text);
+std::string titleCase(std::string_view text);
+std::string swapCase(std::string_view text);
+std::string caseFold(std::string_view text);
 
 /// Calls f(code point, its bytes) for every character.
 template <typename F> void forEachCharacter(std::string_view text, F f) {
@@ -36,8 +45,8 @@ size_t countCharacters(std::string_view text);
 /// Byte offset of the character with that index (text.size() beyond the end).
 size_t offsetOf(std::string_view text, size_t character);
 
-/// str.strip and its one-sided forms; `characters` empty means white space.
-std::string_view strip(std::string_view text, std::string_view characters, bool left, bool right);
+/// str.strip and its one-sided forms; a null `characters` means white space.
+std::string_view strip(std::string_view text, const std::string *characters, bool left, bool right);
 
 } // namespace llmc::jinja
 

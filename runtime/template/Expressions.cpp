@@ -1,4 +1,5 @@
 //===- Expressions.cpp - evaluation and calls -----------------------------===//
+#include "runtime/template/Characters.h"
 #include "runtime/template/Interpreter.h"
 
 #include <algorithm>
@@ -11,9 +12,8 @@ Value Runtime::evaluate(const Expr &expr) {
   if (expr.kind == Expr::Kind::Constant)
     return expr.constant;
   if (++depth > limits.depth)
-    fail("expected at most " + std::to_string(limits.depth) + " nested calls and constructs, got more");
-  if (++steps > limits.steps)
-    fail("expected at most " + std::to_string(limits.steps) + " steps, got more");
+    tooDeep();
+  step();
   Value value = evaluateKind(expr);
   --depth; // an Error ends the run, so it need not be undone then
   return value;
@@ -25,7 +25,7 @@ Value Runtime::evaluateKind(const Expr &expr) {
   case Expr::Kind::Constant:
     return expr.constant;
   case Expr::Kind::Name:
-    return evaluateName(expr);
+    return load(expr.ref, expr.name);
   case Expr::Kind::List:
   case Expr::Kind::Tuple:
     return evaluateSequence(expr);
@@ -43,10 +43,8 @@ Value Runtime::evaluateKind(const Expr &expr) {
   }
   case Expr::Kind::Slice:
     return evaluateSlice(expr);
-  case Expr::Kind::CallName:
-    return callNamed(expr);
-  case Expr::Kind::CallBuiltin:
-  case Expr::Kind::CallMethod:
+  case Expr::Kind::Call:
+    return evaluateCall(expr, nullptr);
   case Expr::Kind::Filter:
   case Expr::Kind::Test:
     return evaluateBuiltin(expr);
@@ -55,19 +53,22 @@ Value Runtime::evaluateKind(const Expr &expr) {
   case Expr::Kind::Plus:
     return evaluateUnary(expr);
   case Expr::Kind::Binary: {
-    Value a = operand(0), b = operand(1);
-    at = expr.at;
-    return binary(expr.text[0], a, b);
+    Value value = operand(0);
+    for (size_t i = 1; i < expr.operands.size(); ++i) {
+      Value right = operand(i);
+      at = expr.at;
+      value = binary(expr.text[i - 1], value, right);
+    }
+    return value;
   }
   case Expr::Kind::Concat:
     return evaluateConcat(expr);
-  case Expr::Kind::And: {
-    Value a = operand(0);
-    return a.truthy() ? operand(1) : a;
-  }
+  case Expr::Kind::And:
   case Expr::Kind::Or: {
-    Value a = operand(0);
-    return a.truthy() ? a : operand(1);
+    Value value = operand(0);
+    for (size_t i = 1; i < expr.operands.size() && value.truthy() == (expr.kind == Expr::Kind::And); ++i)
+      value = operand(i);
+    return value;
   }
   case Expr::Kind::Compare:
     return evaluateCompare(expr);
@@ -77,21 +78,6 @@ Value Runtime::evaluateKind(const Expr &expr) {
     return expr.operands[2] ? operand(2) : Value();
   }
   return Value();
-}
-
-Value Runtime::evaluateName(const Expr &expr) {
-  if (const Value *found = scope->find(expr.name))
-    return *found;
-  const std::string &name = ast.names[expr.name];
-  if (const Dict *variables = context.dict())
-    if (const Value *found = variables->findName(name))
-      return *found;
-  if (const Builtin *function = findFunction(name)) {
-    auto callable = std::make_shared<Callable>();
-    callable->builtin = function;
-    return Value(Value::Storage(std::shared_ptr<const Callable>(std::move(callable))));
-  }
-  return Value::undefined(name);
 }
 
 Value Runtime::evaluateSequence(const Expr &expr) {
@@ -106,11 +92,10 @@ Value Runtime::evaluateSequence(const Expr &expr) {
 Value Runtime::evaluateDict(const Expr &expr) {
   Dict result;
   for (size_t i = 0; i < expr.operands.size(); i += 2) {
-    Value key = evaluate(*expr.operands[i]);
-    if (key.list() || key.dict())
-      fail(std::string("expected a key that is no list or dict, got a ") + key.typeName());
-    charge(key.isString() ? 0 : 16 * result.size()); // such keys are looked up linearly
-    result.set(std::move(key), evaluate(*expr.operands[i + 1]));
+    Value key = evaluate(*expr.operands[i]), value = evaluate(*expr.operands[i + 1]);
+    at = expr.at;
+    charge(key.weight());
+    result.set(std::move(key), std::move(value));
   }
   at = expr.at;
   return dict(std::move(result));
@@ -121,9 +106,13 @@ Value Runtime::evaluateUnary(const Expr &expr) {
   at = expr.at;
   if (expr.kind == Expr::Kind::Not)
     return Value(!value.truthy());
+  const bool minus = expr.kind == Expr::Kind::Negate;
   if (auto *d = value.get<double>())
-    return Value(expr.kind == Expr::Kind::Negate ? -*d : *d);
-  return binary(expr.kind == Expr::Kind::Negate ? '-' : '+', Value(int64_t{0}), value);
+    return Value(minus ? -*d : *d);
+  if (!value.isInteger())
+    fail(std::string("expected a number after '") + (minus ? "-" : "+") + "', got " +
+         (value.isUndefined() ? undefinedName(value) + ", which is undefined" : value.typeName()));
+  return binary(minus ? '-' : '+', Value(int64_t{0}), value);
 }
 
 Value Runtime::evaluateConcat(const Expr &expr) {
@@ -138,6 +127,16 @@ Value Runtime::evaluateConcat(const Expr &expr) {
   return string(std::move(text));
 }
 
+/// 2 is the order of numbers that have none.
+static bool ordered(CompareOp op, int order) {
+  switch (op) {
+  case CompareOp::Less: return order < 0;
+  case CompareOp::LessEqual: return order <= 0;
+  case CompareOp::Greater: return order == 1;
+  default: return order == 0 || order == 1;
+  }
+}
+
 Value Runtime::evaluateCompare(const Expr &expr) {
   Value left = evaluate(*expr.operands[0]);
   for (size_t i = 0; i < expr.comparisons.size(); ++i) {
@@ -147,10 +146,7 @@ Value Runtime::evaluateCompare(const Expr &expr) {
     switch (expr.comparisons[i]) {
     case CompareOp::Equal: holds = isEqual(left, right); break;
     case CompareOp::NotEqual: holds = !isEqual(left, right); break;
-    case CompareOp::Less: holds = compare(left, right) < 0; break;
-    case CompareOp::LessEqual: holds = compare(left, right) <= 0; break;
-    case CompareOp::Greater: holds = compare(left, right) > 0; break;
-    case CompareOp::GreaterEqual: holds = compare(left, right) >= 0; break;
+    default: holds = ordered(expr.comparisons[i], compare(left, right)); break;
     case CompareOp::In: holds = contains(right, left); break;
     case CompareOp::NotIn: holds = !contains(right, left); break;
     }
@@ -161,6 +157,35 @@ Value Runtime::evaluateCompare(const Expr &expr) {
   return Value(true);
 }
 
+/// The integer of a slice or an index: int or bool.
+static bool asIndex(const Value &value, int64_t &out) {
+  if (!value.isInteger())
+    return false;
+  BigInt big = toBigInt(value);
+  out = big.toInt64().value_or(big.isNegative() ? INT64_MIN : INT64_MAX);
+  return true;
+}
+
+/// A slice of a string by characters.
+static std::string sliceText(const std::string &text, const std::vector<size_t> &offsets, int64_t start, int64_t stop,
+                             int64_t step) {
+  std::string out;
+  for (int64_t i = start; step > 0 ? i < stop : i > stop; i += step) {
+    const auto k = static_cast<size_t>(i);
+    out.append(text, offsets[k], offsets[k + 1] - offsets[k]);
+  }
+  return out;
+}
+
+static std::vector<size_t> characterOffsets(const std::string &text) {
+  std::vector<size_t> offsets;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (!utf8::isContinuation(text[i]))
+      offsets.push_back(i);
+  offsets.push_back(text.size());
+  return offsets;
+}
+
 /// Python's slice.indices for a sequence of `size`.
 Value Runtime::evaluateSlice(const Expr &expr) {
   Value object = evaluate(*expr.operands[0]);
@@ -169,160 +194,45 @@ Value Runtime::evaluateSlice(const Expr &expr) {
     if (!expr.operands[i])
       return 0;
     Value value = evaluate(*expr.operands[i]);
+    int64_t n = 0;
     if (value.isNone())
       return 0;
-    auto *n = value.get<int64_t>();
-    if (!n)
+    if (!asIndex(value, n))
       fail(std::string("expected an integer in a slice, got a ") + value.typeName());
     given = true;
-    return *n;
+    return n;
   };
   bool hasStart, hasStop, hasStep;
   int64_t start = bound(1, hasStart), stop = bound(2, hasStop), step = bound(3, hasStep);
   at = expr.at;
-  if ((!object.list() || object.list()->lazy) && !object.string())
+  const List *l = object.list() && !object.list()->isView() ? object.list() : nullptr;
+  const std::string *s = object.string();
+  if (!l && !s)
     fail(std::string("expected a list or string to slice, got ") + object.typeName());
   step = hasStep ? step : 1;
   if (step == 0)
     fail("expected a slice step other than 0");
-  std::vector<Value> items = iterate(object);
-  const auto size = static_cast<int64_t>(items.size());
+  std::vector<size_t> offsets = s ? characterOffsets(*s) : std::vector<size_t>();
+  charge(s ? s->size() : 0);
+  const auto size = static_cast<int64_t>(s ? offsets.size() - 1 : l->items.size());
   auto clamp = [&](int64_t i) {
-    i = i < 0 ? i + size : i;
+    i = i < 0 ? (i < -size - 1 ? -1 : i + size) : i;
     return std::clamp<int64_t>(i, step > 0 ? 0 : -1, step > 0 ? size : size - 1);
   };
   start = hasStart ? clamp(start) : step > 0 ? 0 : size - 1;
   stop = hasStop ? clamp(stop) : step > 0 ? size : -1;
-  std::vector<Value> picked;
   // A step beyond the size picks one item; clamped, the sum cannot overflow.
   step = std::clamp<int64_t>(step, -size - 1, size + 1);
+  if (s)
+    return stringLike(object, sliceText(*s, offsets, start, stop, step));
+  List picked;
   for (int64_t i = start; step > 0 ? i < stop : i > stop; i += step)
-    picked.push_back(items[static_cast<size_t>(i)]);
-  if (!object.string())
-    return list(std::move(picked), object.list()->tuple);
-  std::string text;
-  for (const Value &character : picked)
-    text += *character.string();
-  return string(std::move(text));
-}
-
-//===----------------------------------------------------------------------===//
-// Calls
-//===----------------------------------------------------------------------===//
-
-void Runtime::evaluateArguments(const Arguments &arguments, std::vector<Value> &positional,
-                                std::vector<std::pair<std::string, Value>> &named) {
-  for (const ExprPtr &argument : arguments.positional)
-    positional.push_back(evaluate(*argument));
-  for (const auto &[name, argument] : arguments.named)
-    named.emplace_back(name, evaluate(*argument));
-}
-
-Value Runtime::evaluateBuiltin(const Expr &expr) {
-  Value self = expr.kind == Expr::Kind::CallBuiltin ? Value() : evaluate(*expr.operands[0]);
-  std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
-  evaluateArguments(expr.arguments, positional, named);
-  at = expr.at;
-  if (expr.kind == Expr::Kind::CallMethod && self.isUndefined())
-    attribute(self, expr.builtin->name); // fails and names the value
-  if (expr.kind == Expr::Kind::CallMethod && !hasMethod(self, expr.builtin->name))
-    fail(std::string("expected a value with a method '") + std::string(expr.builtin->name) + "', got a " + self.typeName());
-  Value result = call(*expr.builtin, self, positional, named);
-  return expr.negated ? Value(!result.truthy()) : result;
-}
-
-Value Runtime::call(const Builtin &builtin, const Value &self, const std::vector<Value> &positional,
-                    const std::vector<std::pair<std::string, Value>> &named) {
-  Bound bound;
-  bound.by.resize(builtin.parameters.size());
-  for (size_t i = 0; i < positional.size(); ++i)
-    if (i < bound.by.size())
-      bound.by[i] = &positional[i];
-    else
-      bound.extra.push_back(&positional[i]);
-  for (const auto &[name, value] : named) {
-    auto found = std::find(builtin.parameters.begin(), builtin.parameters.end(), name);
-    if (found == builtin.parameters.end())
-      bound.named.emplace_back(name, &value);
-    else
-      bound.by[static_cast<size_t>(found - builtin.parameters.begin())] = &value;
+    picked.items.push_back(l->items[static_cast<size_t>(i)]);
+  picked.kind = l->kind == List::Kind::Group ? List::Kind::Tuple : l->kind;
+  if (l->kind == List::Kind::Range) {
+    picked.start = l->start + start * l->step;
+    picked.stop = l->start + stop * l->step;
+    picked.step = l->step * step;
   }
-  // The parser has checked this; a filter named in map() or select() comes unchecked.
-  if (!builtin.variadic && (!bound.extra.empty() || !bound.named.empty()))
-    fail("'" + std::string(builtin.name) + "': expected at most " + std::to_string(bound.by.size()) +
-         " known arguments, got others");
-  for (size_t i = 0; i < builtin.required; ++i)
-    if (!bound.by[i])
-      fail("'" + std::string(builtin.name) + "': expected the argument '" + std::string(builtin.parameters[i]) + "', got none");
-  return builtin.call(*this, self, bound);
-}
-
-Value Runtime::callNamed(const Expr &expr) {
-  const Value *callee = scope->find(expr.name);
-  const std::string &name = ast.names[expr.name];
-  auto *callable = callee ? callee->get<std::shared_ptr<const Callable>>() : nullptr;
-  const Builtin *function = callable ? (*callable)->builtin : callee ? nullptr : findFunction(name);
-  if (!callable && !function)
-    fail("expected '" + name + "' to be a macro or function, got " +
-         (callee ? callee->typeName() : "nothing of that name"));
-  Callable macro = callable ? **callable : Callable{};
-  std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
-  evaluateArguments(expr.arguments, positional, named);
-  at = expr.at;
-  if (macro.macro)
-    return callMacro(macro, std::move(positional), std::move(named), nullptr);
-  return call(*function, Value(), positional, named);
-}
-
-Value Runtime::callMacro(const Callable &macro, std::vector<Value> positional,
-                         std::vector<std::pair<std::string, Value>> named, const Value *caller) {
-  const MacroInfo &info = macro.macro->macro;
-  Scope inner{macro.scope, {}};
-  const Position callSite = at;
-  Scope *callerScope = scope;
-  std::string text, *outer = out;
-  scope = &inner;
-  out = &text;
-  for (size_t i = 0; i < info.parameters.size(); ++i) {
-    const Parameter &parameter = info.parameters[i];
-    const std::string &name = ast.names[parameter.name];
-    auto found = std::find_if(named.begin(), named.end(), [&](auto &argument) { return argument.first == name; });
-    if (i < positional.size()) {
-      if (found != named.end())
-        fail("macro '" + info.name + "': expected the argument '" + name + "' once, got it twice");
-      inner.set(parameter.name, positional[i]);
-    } else if (found != named.end()) {
-      inner.set(parameter.name, std::move(found->second));
-      named.erase(found);
-    } else {
-      inner.set(parameter.name, parameter.fallback ? evaluate(*parameter.fallback) : Value::undefined(name));
-    }
-  }
-  at = callSite;
-  if (positional.size() > info.parameters.size() && !info.takesVarargs)
-    fail("macro '" + info.name + "': expected at most " + std::to_string(info.parameters.size()) + " arguments, got " +
-         std::to_string(positional.size()));
-  if (info.takesVarargs) {
-    size_t taken = std::min(positional.size(), info.parameters.size());
-    inner.set(varargsName, list({positional.begin() + static_cast<long>(taken), positional.end()}, true));
-  }
-  if (caller)
-    inner.set(callerName, *caller);
-  else if (info.takesCaller && macro.macro->kind == Stmt::Kind::Macro)
-    inner.set(callerName, Value::undefined("caller"));
-  if (!named.empty() && !info.takesKwargs)
-    fail("macro '" + info.name + "': expected a known argument, got '" + named.front().first + "'");
-  if (info.takesKwargs) {
-    Dict rest;
-    for (auto &[name, value] : named)
-      rest.set(Value(name), std::move(value));
-    inner.set(kwargsName, dict(std::move(rest)));
-  }
-  execute(macro.macro->bodies[0]);
-  scope = callerScope; // an Error ends the run, so these need not be undone then
-  out = outer;
-  at = callSite;
-  return string(std::move(text));
+  return list(std::move(picked));
 }

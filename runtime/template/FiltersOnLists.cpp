@@ -1,61 +1,134 @@
-//===- FiltersOnLists.cpp - filters of lists and dicts --------------------===//
+//===- FiltersOnLists.cpp - join, first, sort, min, ... --------------------===//
 #include "runtime/template/Characters.h"
 #include "runtime/template/Filters.h"
+#include "runtime/template/Iteration.h"
 
 #include <algorithm>
 
 using namespace llmc;
 using namespace llmc::jinja;
 
-Value jinja::itemsOf(Runtime &runtime, const Dict &dict) {
+std::vector<Value> jinja::itemsOf(Runtime &runtime, const Dict &dict) {
   std::vector<Value> pairs;
   for (const auto &[key, value] : dict.items())
     pairs.push_back(runtime.list({key, value}, true));
-  return runtime.list(std::move(pairs));
+  return pairs;
 }
 
-Value jinja::joinItems(Runtime &runtime, const std::vector<Value> &items, const std::string &separator) {
+void jinja::checkLength(Runtime &runtime, uint64_t bytes) {
+  if (bytes > runtime.bounds().stringBytes)
+    runtime.fail("expected strings of at most " + std::to_string(runtime.bounds().stringBytes) + " bytes, got more");
+}
+
+std::string jinja::joinItems(Runtime &runtime, const std::vector<Value> &items, const std::string &separator) {
   std::string text;
   for (size_t i = 0; i < items.size(); ++i) {
     if (i)
       text += separator;
-    text += items[i].string() ? *items[i].string() : toString(items[i]);
-    if (text.size() > runtime.bounds().stringBytes)
-      break; // string() reports it
+    text += items[i].string() ? *items[i].string() : runtime.str(items[i]);
+    checkLength(runtime, text.size());
   }
-  return runtime.string(std::move(text));
+  return text;
 }
 
-static std::string text(const Value *value) { return value && !value->isNone() ? toString(*value) : ""; }
+int64_t jinja::toInteger(Runtime &runtime, const Value &value) {
+  if (!value.isInteger())
+    runtime.fail(std::string("expected an integer, got ") + value.typeName());
+  const BigInt big = toBigInt(value);
+  return big.toInt64().value_or(big.isNegative() ? INT64_MIN : INT64_MAX);
+}
 
-static bool flag(Args args, size_t i, bool fallback = false) { return args.given(i) ? args[i]->truthy() : fallback; }
+int64_t jinja::integerArgument(Runtime &runtime, Args args, size_t i, int64_t fallback) {
+  return args.given(i) ? toInteger(runtime, *args[i]) : fallback;
+}
+
+const std::string &jinja::textArgument(Runtime &runtime, const Value &value) {
+  const std::string *s = value.string();
+  if (!s)
+    runtime.fail(std::string("expected a string argument, got ") + value.typeName());
+  return *s;
+}
+
+Value jinja::softString(Runtime &runtime, const Value &value) {
+  return value.isString() ? value : runtime.string(runtime.str(value));
+}
+
+//===----------------------------------------------------------------------===//
+// Paths of attributes
+//===----------------------------------------------------------------------===//
+
+AttributePath::AttributePath(Runtime &runtime, const Value *attribute, const Value *given) {
+  if (given && !given->isNone())
+    fallback = *given;
+  if (!attribute || attribute->isNone())
+    return;
+  const std::string *text = attribute->string();
+  if (!text) {
+    parts.push_back(*attribute);
+    return;
+  }
+  for (size_t at = 0;;) {
+    size_t dot = std::min(text->find('.', at), text->size());
+    std::string part = text->substr(at, dot - at);
+    bool digits = !part.empty();
+    forEachCharacter(part, [&](uint32_t c, std::string_view) { digits &= isDigit(c); });
+    if (!digits) {
+      parts.emplace_back(part);
+    } else if (auto number = parseInteger(part, 10)) {
+      parts.push_back(Value::integer(*number));
+    } else {
+      runtime.fail("expected a number in the path of attributes, got '" + part + "'");
+    }
+    if (dot == text->size())
+      return;
+    at = dot + 1;
+  }
+}
+
+Value AttributePath::get(Runtime &runtime, const Value &item) const {
+  Value value = item;
+  for (const Value &part : parts) {
+    value = runtime.item(value, part);
+    if (fallback && value.isUndefined())
+      value = *fallback;
+  }
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Items
+//===----------------------------------------------------------------------===//
 
 static Value filterLength(Runtime &runtime, const Value &self, Args) {
-  if (auto *s = self.string())
-    return Value(static_cast<int64_t>(countCharacters(*s)));
-  if (auto *d = self.dict())
-    return Value(static_cast<int64_t>(d->size()));
-  if (auto *l = self.list(); l && !l->lazy)
-    return Value(static_cast<int64_t>(l->items.size()));
-  if (self.isUndefined())
-    return Value(int64_t{0});
-  runtime.fail(std::string("length: expected a string, list or dict, got ") + self.typeName());
+  auto n = runtime.length(self);
+  if (!n)
+    runtime.fail(std::string("length: expected a string, list or dict, got ") + self.typeName());
+  return Value(static_cast<int64_t>(*n));
 }
 
 static Value filterJoin(Runtime &runtime, const Value &self, Args args) {
   std::vector<Value> items = runtime.iterate(self);
-  if (args.given(1) && !args[1]->isNone())
+  if (isGiven(args, 1)) {
+    AttributePath path(runtime, args[1]);
     for (Value &item : items)
-      item = runtime.path(item, toString(*args[1]));
-  return joinItems(runtime, items, text(args[0]));
+      item = path.get(runtime, item);
+  }
+  return runtime.string(joinItems(runtime, items, args.given(0) ? runtime.str(*args[0]) : ""));
 }
 
 static Value filterFirst(Runtime &runtime, const Value &self, Args) {
-  std::vector<Value> items = runtime.iterate(self);
-  return items.empty() ? Value::undefined("first item of nothing") : items.front();
+  Cursor cursor(runtime, self);
+  Value first;
+  return cursor.next(runtime, first) ? first : Value::undefined("first item of nothing");
+}
+
+static bool isReversible(const Value &value) {
+  return value.list() || value.dict() || value.isString() || value.isUndefined();
 }
 
 static Value filterLast(Runtime &runtime, const Value &self, Args) {
+  if (!isReversible(self))
+    runtime.fail(std::string("last: expected a list, dict or string, got ") + self.typeName());
   std::vector<Value> items = runtime.iterate(self);
   return items.empty() ? Value::undefined("last item of nothing") : items.back();
 }
@@ -63,17 +136,24 @@ static Value filterLast(Runtime &runtime, const Value &self, Args) {
 static Value filterList(Runtime &runtime, const Value &self, Args) { return runtime.list(runtime.iterate(self)); }
 
 static Value filterReverse(Runtime &runtime, const Value &self, Args) {
-  std::vector<Value> items = runtime.iterate(self);
-  std::reverse(items.begin(), items.end());
-  return self.isString() ? joinItems(runtime, items, "") : runtime.lazy(std::move(items));
-}
-
-static Value filterItems(Runtime &runtime, const Value &self, Args) {
-  if (self.isUndefined())
-    return runtime.lazy({});
-  if (!self.dict())
-    runtime.fail(std::string("items: expected a dict, got ") + self.typeName());
-  return runtime.lazy(runtime.iterate(itemsOf(runtime, *self.dict())));
+  if (!isReversible(self) && !self.is<std::shared_ptr<Generator>>() && !self.is<std::shared_ptr<LoopState>>())
+    runtime.fail(std::string("reverse: expected something to iterate over, got ") + self.typeName());
+  auto items = std::make_shared<std::vector<Value>>(runtime.iterate(self));
+  if (self.isString()) {
+    std::reverse(items->begin(), items->end());
+    return runtime.stringLike(self, joinItems(runtime, *items, ""));
+  }
+  if (!isReversible(self)) {
+    std::reverse(items->begin(), items->end());
+    return runtime.list(std::move(*items));
+  }
+  return makeGenerator(runtime, self, [items](Runtime &, Value &out) {
+    if (items->empty())
+      return false;
+    out = std::move(items->back());
+    items->pop_back();
+    return true;
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -87,7 +167,7 @@ struct Keyed {
 } // namespace
 
 static Value foldCase(Runtime &runtime, const Value &value, bool caseSensitive) {
-  return caseSensitive || !value.string() ? value : runtime.string(lower(*value.string()));
+  return caseSensitive || !value.string() ? value : runtime.stringLike(value, lower(*value.string()));
 }
 
 /// Stable; merge sort of our own, since the comparison may throw.
@@ -101,7 +181,7 @@ static void sortKeyed(Runtime &runtime, std::vector<Keyed> &items, bool reverse)
         bool left = j >= end;
         if (!left && i < middle) {
           int order = runtime.compare(items[j].key, items[i].key);
-          left = reverse ? order <= 0 : order >= 0;
+          left = reverse ? order != 1 : order != -1;
         }
         other[k] = std::move(left ? items[i++] : items[j++]);
       }
@@ -117,12 +197,25 @@ static Value unkeyed(Runtime &runtime, std::vector<Keyed> items) {
   return runtime.list(std::move(out));
 }
 
-/// sort(reverse, case_sensitive, attribute)
+/// sort(reverse, case_sensitive, attribute), where attribute may be several.
 static Value filterSort(Runtime &runtime, const Value &self, Args args) {
+  std::vector<AttributePath> paths;
+  if (const std::string *several = isGiven(args, 2) ? args[2]->string() : nullptr) {
+    for (size_t at = 0; at <= several->size();) {
+      size_t comma = std::min(several->find(',', at), several->size());
+      Value one(several->substr(at, comma - at));
+      paths.emplace_back(runtime, &one);
+      at = comma + 1;
+    }
+  } else {
+    paths.emplace_back(runtime, args[2]);
+  }
   std::vector<Keyed> items;
   for (Value &item : runtime.iterate(self)) {
-    Value key = args.given(2) && !args[2]->isNone() ? runtime.path(item, toString(*args[2])) : item;
-    items.push_back({foldCase(runtime, key, flag(args, 1)), std::move(item)});
+    std::vector<Value> key; // Python compares the lists
+    for (const AttributePath &path : paths)
+      key.push_back(foldCase(runtime, path.get(runtime, item), flag(args, 1)));
+    items.push_back({runtime.list(std::move(key)), std::move(item)});
   }
   sortKeyed(runtime, items, flag(args, 0));
   return unkeyed(runtime, std::move(items));
@@ -130,43 +223,46 @@ static Value filterSort(Runtime &runtime, const Value &self, Args args) {
 
 /// dictsort(case_sensitive, by, reverse)
 static Value filterDictsort(Runtime &runtime, const Value &self, Args args) {
+  const std::string *by = args.given(1) ? args[1]->string() : nullptr;
+  if (args.given(1) && (!by || (*by != "key" && *by != "value")))
+    runtime.fail("dictsort: expected to sort by 'key' or 'value', got " + runtime.repr(*args[1]));
   if (!self.dict())
     runtime.fail(std::string("dictsort: expected a dict, got ") + self.typeName());
-  std::string by = args.given(1) ? toString(*args[1]) : "key";
-  if (by != "key" && by != "value")
-    runtime.fail("dictsort: expected to sort by 'key' or 'value', got '" + by + "'");
   std::vector<Keyed> items;
   for (const auto &[key, value] : self.dict()->items())
-    items.push_back({foldCase(runtime, by == "key" ? key : value, flag(args, 0)), runtime.list({key, value}, true)});
+    items.push_back({foldCase(runtime, by && *by == "value" ? value : key, flag(args, 0)), runtime.list({key, value}, true)});
   sortKeyed(runtime, items, flag(args, 2));
   return unkeyed(runtime, std::move(items));
 }
 
-/// unique(case_sensitive, attribute)
-static Value filterUnique(Runtime &runtime, const Value &self, Args args) {
-  Dict seen;
-  std::vector<Value> out;
-  for (Value &item : runtime.iterate(self)) {
-    Value key = args.given(1) && !args[1]->isNone() ? runtime.path(item, toString(*args[1])) : item;
-    key = foldCase(runtime, key, flag(args, 0));
-    if (key.list() || key.dict())
-      runtime.fail(std::string("unique: expected items that are no lists or dicts, got a ") + key.typeName());
-    runtime.charge(64 + 16 * seen.size() * !key.isString()); // a key that is no string is looked up linearly
-    if (seen.find(key))
-      continue;
-    seen.set(key, Value(true));
-    out.push_back(std::move(item));
+/// groupby(attribute, default, case_sensitive)
+static Value filterGroupby(Runtime &runtime, const Value &self, Args args) {
+  AttributePath path(runtime, args[0], args[1]);
+  std::vector<Keyed> items;
+  for (Value &item : runtime.iterate(self))
+    items.push_back({foldCase(runtime, path.get(runtime, item), flag(args, 2)), std::move(item)});
+  sortKeyed(runtime, items, false);
+  std::vector<Value> groups;
+  for (size_t i = 0; i < items.size();) {
+    std::vector<Value> members;
+    size_t first = i;
+    for (; i < items.size() && runtime.isEqual(items[i].key, items[first].key); ++i)
+      members.push_back(items[i].item);
+    List group;
+    group.kind = List::Kind::Group;
+    group.items = {path.get(runtime, members[0]), runtime.list(std::move(members))};
+    groups.push_back(runtime.list(std::move(group)));
   }
-  return runtime.lazy(std::move(out));
+  return runtime.list(std::move(groups));
 }
 
 template <int sign> static Value extreme(Runtime &runtime, const Value &self, Args args) {
+  AttributePath path(runtime, args[1]);
   Value best, bestKey;
   bool any = false;
   for (Value &item : runtime.iterate(self)) {
-    Value key = args.given(1) && !args[1]->isNone() ? runtime.path(item, toString(*args[1])) : item;
-    key = foldCase(runtime, key, flag(args, 0));
-    if (any && runtime.compare(key, bestKey) * sign <= 0)
+    Value key = foldCase(runtime, path.get(runtime, item), flag(args, 0));
+    if (any && runtime.compare(key, bestKey) != sign)
       continue;
     any = true;
     best = std::move(item);
@@ -178,75 +274,12 @@ template <int sign> static Value extreme(Runtime &runtime, const Value &self, Ar
 /// sum(attribute, start)
 static Value filterSum(Runtime &runtime, const Value &self, Args args) {
   Value total = args.given(1) ? *args[1] : Value(int64_t{0});
+  if (total.isString())
+    runtime.fail("sum: expected a start that is no string");
+  AttributePath path(runtime, args[0]);
   for (const Value &item : runtime.iterate(self))
-    total = runtime.binary(
-        '+', total, args.given(0) && !args[0]->isNone() ? runtime.path(item, toString(*args[0])) : item);
+    total = runtime.binary('+', total, path.get(runtime, item));
   return total;
-}
-
-//===----------------------------------------------------------------------===//
-// map, select
-//===----------------------------------------------------------------------===//
-
-static Value callNamedBuiltin(Runtime &runtime, const Builtin &builtin, const Value &item, Args args, size_t skip) {
-  std::vector<Value> positional;
-  for (size_t i = skip; i < args.extra.size(); ++i)
-    positional.push_back(*args.extra[i]);
-  std::vector<std::pair<std::string, Value>> named;
-  for (const auto &[name, value] : args.named)
-    named.emplace_back(std::string(name), *value);
-  return runtime.call(builtin, item, positional, named);
-}
-
-/// jinja2 takes whatever is false (none, 0) for nothing to iterate over.
-static std::vector<Value> iterateIfTrue(Runtime &runtime, const Value &value) {
-  return value.truthy() ? runtime.iterate(value) : std::vector<Value>();
-}
-
-static Value filterMap(Runtime &runtime, const Value &self, Args args) {
-  std::vector<Value> items = iterateIfTrue(runtime, self);
-  if (args.extra.empty()) {
-    const Value *attribute = nullptr, *fallback = nullptr;
-    for (const auto &[name, value] : args.named)
-      if (name == "attribute")
-        attribute = value;
-      else if (name == "default")
-        fallback = value;
-      else
-        runtime.fail("map: expected attribute or default, got '" + std::string(name) + "'");
-    if (!attribute)
-      runtime.fail("map: expected a filter or an attribute, got none");
-    for (Value &item : items) {
-      item = runtime.path(item, toString(*attribute));
-      if (fallback && item.isUndefined())
-        item = *fallback;
-    }
-    return runtime.lazy(std::move(items));
-  }
-  const Builtin *filter = findFilter(toString(*args.extra[0]));
-  if (!filter)
-    runtime.fail("map: expected a known filter, got '" + toString(*args.extra[0]) + "'");
-  for (Value &item : items)
-    item = callNamedBuiltin(runtime, *filter, item, args, 1);
-  return runtime.lazy(std::move(items));
-}
-
-/// select(test, ...) and selectattr(attribute, test, ...); without a test: truth.
-template <bool keep, bool byAttribute> static Value filterSelect(Runtime &runtime, const Value &self, Args args) {
-  const size_t testAt = byAttribute ? 1 : 0;
-  if (byAttribute && args.extra.empty())
-    runtime.fail("expected an attribute, got none");
-  const Builtin *test = args.extra.size() > testAt ? findTest(toString(*args.extra[testAt])) : nullptr;
-  if (!test && args.extra.size() > testAt)
-    runtime.fail("expected a known test, got '" + toString(*args.extra[testAt]) + "'");
-  std::vector<Value> out;
-  for (Value &item : iterateIfTrue(runtime, self)) {
-    Value subject = byAttribute ? runtime.path(item, toString(*args.extra[0])) : item;
-    bool holds = test ? callNamedBuiltin(runtime, *test, subject, args, testAt + 1).truthy() : subject.truthy();
-    if (holds == keep)
-      out.push_back(std::move(item));
-  }
-  return runtime.lazy(std::move(out));
 }
 
 void jinja::addListFilters(std::vector<Builtin> &table) {
@@ -258,18 +291,12 @@ void jinja::addListFilters(std::vector<Builtin> &table) {
       {"last", {}, 0, filterLast},
       {"list", {}, 0, filterList},
       {"reverse", {}, 0, filterReverse},
-      {"items", {}, 0, filterItems},
       {"sort", {"reverse", "case_sensitive", "attribute"}, 0, filterSort},
       {"dictsort", {"case_sensitive", "by", "reverse"}, 0, filterDictsort},
-      {"unique", {"case_sensitive", "attribute"}, 0, filterUnique},
+      {"groupby", {"attribute", "default", "case_sensitive"}, 1, filterGroupby},
       {"min", {"case_sensitive", "attribute"}, 0, extreme<-1>},
       {"max", {"case_sensitive", "attribute"}, 0, extreme<1>},
       {"sum", {"attribute", "start"}, 0, filterSum},
-      {"map", {}, 0, filterMap, true},
-      {"select", {}, 0, filterSelect<true, false>, true},
-      {"reject", {}, 0, filterSelect<false, false>, true},
-      {"selectattr", {}, 0, filterSelect<true, true>, true},
-      {"rejectattr", {}, 0, filterSelect<false, true>, true},
   };
   table.insert(table.end(), more.begin(), more.end());
 }

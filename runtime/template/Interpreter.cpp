@@ -1,49 +1,30 @@
 //===- Interpreter.cpp - statements, scopes, limits -----------------------===//
 #include "runtime/template/Interpreter.h"
 
-#include "runtime/template/Characters.h"
+#include "runtime/template/Iteration.h"
 
 #include <algorithm>
 
 using namespace llmc;
 using namespace llmc::jinja;
 
-const Value *Scope::find(NameId name) const {
-  for (const Scope *s = this; s; s = s->parent)
-    for (const auto &[id, value] : s->variables)
-      if (id == name)
-        return &value;
-  return nullptr;
+Runtime::~Runtime() {
+  for (auto &space : namespaces)
+    space->attributes.clear();
 }
-
-void Scope::set(NameId name, Value value) {
-  for (auto &[id, old] : variables)
-    if (id == name) {
-      old = std::move(value);
-      return;
-    }
-  variables.emplace_back(name, std::move(value));
-}
-
-/// One level of nesting and one step of work.
-class Runtime::Nested {
-public:
-  Nested(Runtime &runtime, Position at) : runtime(runtime) {
-    runtime.at = at;
-    if (++runtime.depth > runtime.limits.depth)
-      runtime.fail("expected at most " + std::to_string(runtime.limits.depth) + " nested calls and constructs, got more");
-    if (++runtime.steps > runtime.limits.steps)
-      runtime.fail("expected at most " + std::to_string(runtime.limits.steps) + " steps, got more");
-  }
-  ~Nested() { --runtime.depth; }
-
-private:
-  Runtime &runtime;
-};
 
 //===----------------------------------------------------------------------===//
 // Limits
 //===----------------------------------------------------------------------===//
+
+void Runtime::tooDeep() const {
+  fail("expected at most " + std::to_string(limits.depth) + " nested calls and constructs, got more");
+}
+
+void Runtime::step() {
+  if (++steps > limits.steps)
+    fail("expected at most " + std::to_string(limits.steps) + " steps, got more");
+}
 
 void Runtime::charge(uint64_t bytes) {
   if (bytes > limits.workBytes || (worked += bytes) > limits.workBytes)
@@ -62,36 +43,57 @@ Value Runtime::string(std::string s) {
   return Value(std::move(s));
 }
 
-void Runtime::checkData(const Value &value) const {
-  if (!value.isData())
-    fail(std::string("expected plain data in a list, dict or namespace, got a ") + value.typeName());
+Value Runtime::stringLike(const Value &like, std::string s) {
+  Value made = string(std::move(s));
+  return like.isMarkup() ? Value(Value::Storage(Markup{*made.get<String>()})) : made;
+}
+
+void Runtime::checkDepth(const Value &value) const {
   if (value.depth() >= kMaxDataDepth)
     fail("expected at most " + std::to_string(kMaxDataDepth) + " nested lists and dicts, got more");
 }
 
-Value Runtime::list(std::vector<Value> items, bool tuple) {
-  if (items.size() > limits.listItems)
-    fail("expected lists of at most " + std::to_string(limits.listItems) + " items, got " + std::to_string(items.size()));
-  charge(items.size() * sizeof(Value));
-  for (const Value &item : items)
-    checkData(item);
-  return Value::list(std::move(items), tuple);
+Value Runtime::list(List list) {
+  if (list.items.size() > limits.listItems)
+    fail("expected lists of at most " + std::to_string(limits.listItems) + " items, got " + std::to_string(list.items.size()));
+  charge(list.items.size() * sizeof(Value));
+  for (const Value &item : list.items)
+    checkDepth(item);
+  return Value::list(std::move(list));
 }
 
-Value Runtime::lazy(std::vector<Value> items) {
-  Value made = list(std::move(items));
-  auto generator = std::make_shared<List>(*made.list());
-  generator->lazy = true;
-  return Value(Value::Storage(std::shared_ptr<const List>(std::move(generator))));
+Value Runtime::list(std::vector<Value> items, bool tuple) {
+  List made;
+  made.items = std::move(items);
+  made.kind = tuple ? List::Kind::Tuple : List::Kind::List;
+  return list(std::move(made));
 }
 
 Value Runtime::dict(Dict dict) {
-  charge(dict.size() * 2 * sizeof(Value));
+  charge(dict.size() * 3 * sizeof(Value));
   for (const auto &[key, value] : dict.items()) {
-    checkData(key);
-    checkData(value);
+    checkDepth(key);
+    checkDepth(value);
   }
   return Value::dict(std::move(dict));
+}
+
+std::shared_ptr<Namespace> Runtime::makeNamespace() {
+  charge(512); // lives to the end
+  namespaces.push_back(std::make_shared<Namespace>());
+  return namespaces.back();
+}
+
+std::string Runtime::str(const Value &value) {
+  std::string text = toString(value);
+  charge(text.size());
+  return text;
+}
+
+std::string Runtime::repr(const Value &value) {
+  std::string text = toRepr(value);
+  charge(text.size());
+  return text;
 }
 
 void Runtime::emit(std::string_view text) {
@@ -102,26 +104,93 @@ void Runtime::emit(std::string_view text) {
 }
 
 //===----------------------------------------------------------------------===//
+// Variables
+//===----------------------------------------------------------------------===//
+
+Value &Runtime::slot(Ref ref) {
+  Env *in = env;
+  for (uint32_t i = 0; i < ref.hops; ++i)
+    in = in->parent;
+  return in->slots[ref.slot];
+}
+
+/// A variable that is not set yet has no name of its own.
+Value Runtime::load(Ref ref, NameId name) {
+  const Value &found = slot(ref);
+  if (auto *undefined = found.get<Undefined>(); undefined && !undefined->name)
+    return Value::undefined(ast.names[name]);
+  return found;
+}
+
+Value Runtime::fromContext(NameId id) {
+  const std::string &name = ast.names[id];
+  if (const Dict *variables = context.dict())
+    if (const Value *found = variables->findName(name))
+      return *found;
+  if (const Builtin *function = findFunction(name)) {
+    auto callable = std::make_shared<Callable>();
+    callable->builtin = function;
+    return Value(Value::Storage(std::shared_ptr<const Callable>(std::move(callable))));
+  }
+  return Value();
+}
+
+void Runtime::enter(const Frame &frame) {
+  for (const Load &load : frame.loads) {
+    Value value = load.kind == Load::Kind::Copy      ? slot(load.from)
+                  : load.kind == Load::Kind::Context ? fromContext(load.name)
+                                                     : Value();
+    env->slots[load.slot] = std::move(value);
+  }
+}
+
+void Runtime::leave(const Frame &frame) {
+  for (uint32_t slot : frame.slots)
+    env->slots[slot] = Value();
+}
+
+std::unique_ptr<Env> Runtime::makeEnv(Env *parent, uint32_t slots) {
+  charge(128 + slots * sizeof(Value));
+  auto made = std::make_unique<Env>();
+  made->parent = parent;
+  made->slots.resize(slots);
+  return made;
+}
+
+void Runtime::retire(std::unique_ptr<Env> done) {
+  if (done->captured)
+    keptEnvs.push_back(std::move(done));
+}
+
+Value Runtime::closure(const Stmt &stmt) {
+  auto callable = std::make_shared<Callable>();
+  callable->macro = &stmt;
+  callable->env = env;
+  env->captured = true;
+  charge(sizeof(Callable));
+  return Value(Value::Storage(std::shared_ptr<const Callable>(std::move(callable))));
+}
+
+//===----------------------------------------------------------------------===//
 // Statements
 //===----------------------------------------------------------------------===//
 
-NameId Runtime::nameId(std::string_view name) const {
-  return static_cast<NameId>(std::find(ast.names.begin(), ast.names.end(), name) - ast.names.begin());
-}
-
 std::string Runtime::run() {
-  loopName = nameId("loop");
-  callerName = nameId("caller");
-  varargsName = nameId("varargs");
-  kwargsName = nameId("kwargs");
-  Scope root;
+  std::unique_ptr<Env> root = makeEnv(nullptr, ast.slots);
   std::string result;
-  scope = &root;
+  env = root.get();
   out = &result;
   try {
+    enter(ast.frame);
     execute(ast.body);
   } catch (const TooLong &) {
     fail("expected values that can be written in " + std::to_string(kMaxText) + " bytes, got more");
+  } catch (const NoSpelling &bad) {
+    fail("expected a value that can be printed, got " + bad.what);
+  } catch (const Unhashable &bad) {
+    fail(std::string("expected a key or member that has a hash, got a ") + bad.type);
+  } catch (const BigInt::TooLarge &) {
+    fail("expected integers of at most " + std::to_string(BigInt::kMaxBits) + " bits, got more");
   }
   return result;
 }
@@ -155,27 +224,17 @@ Runtime::Flow Runtime::execute(const Stmt &stmt) {
   case Stmt::Kind::Set:
     assign(stmt.targets[0], evaluate(*stmt.expressions[0]));
     return Flow::Next;
-  case Stmt::Kind::SetBlock:
-    assign(stmt.targets[0], throughFilters(stmt, string(capture(stmt.bodies[0]))));
+  case Stmt::Kind::Macro:
+    assign(stmt.targets[0], closure(stmt));
     return Flow::Next;
-  case Stmt::Kind::Macro: {
-    auto callable = std::make_shared<Callable>();
-    callable->macro = &stmt;
-    callable->scope = scope;
-    scope->set(stmt.targets[0].name, Value(Value::Storage(std::shared_ptr<const Callable>(std::move(callable)))));
-    return Flow::Next;
-  }
   case Stmt::Kind::CallBlock:
     executeCallBlock(stmt);
     return Flow::Next;
+  case Stmt::Kind::SetBlock:
   case Stmt::Kind::FilterBlock:
-    emit(toString(throughFilters(stmt, string(capture(stmt.bodies[0])))));
-    return Flow::Next;
+    return executeCaptured(stmt);
   case Stmt::Kind::With:
-    executeWith(stmt);
-    return Flow::Next;
-  case Stmt::Kind::Group:
-    return execute(stmt.bodies[0]);
+    return executeWith(stmt);
   case Stmt::Kind::Break:
     return Flow::Break;
   case Stmt::Kind::Continue:
@@ -193,87 +252,51 @@ Runtime::Flow Runtime::executeIf(const Stmt &stmt) {
   return Flow::Next;
 }
 
-namespace {
-/// Restores a member when a block ends, also by an exception.
-template <typename T> class Saved {
-public:
-  Saved(T &place, T value) : place(place), old(place) { place = value; }
-  ~Saved() { place = old; }
-
-private:
-  T &place;
-  T old;
-};
-} // namespace
-
-/// Every iteration has a scope of its own, as in jinja2.
-Runtime::Flow Runtime::executeFor(const Stmt &stmt) {
-  std::vector<Value> items = iterate(evaluate(*stmt.expressions[0]));
-  Scope *outer = scope;
-  if (stmt.expressions.size() > 1) { // "if" keeps some; loop does not exist in it
-    std::vector<Value> kept;
-    for (Value &item : items) {
-      Scope inner{outer, {}};
-      Saved<Scope *> enter(scope, &inner);
-      assign(stmt.targets[0], item);
-      if (evaluate(*stmt.expressions[1]).truthy())
-        kept.push_back(std::move(item));
-    }
-    items = std::move(kept);
-  }
-  if (items.empty()) {
-    if (stmt.bodies.size() < 2)
-      return Flow::Next;
-    Scope inner{outer, {}};
-    Saved<Scope *> enter(scope, &inner);
-    return execute(stmt.bodies[1]);
-  }
-  LoopState loop;
-  loop.items = &items;
-  for (; loop.index < items.size(); ++loop.index) {
-    Scope inner{outer, {}};
-    Saved<Scope *> enter(scope, &inner);
-    inner.variables.emplace_back(loopName, Value(Value::Storage(&loop)));
-    at = stmt.at;
-    if (++steps > limits.steps)
-      fail("expected at most " + std::to_string(limits.steps) + " steps, got more");
-    assign(stmt.targets[0], items[loop.index]);
-    if (execute(stmt.bodies[0]) == Flow::Break)
-      break;
-  }
-  return Flow::Next;
+Runtime::Flow Runtime::executeWith(const Stmt &stmt) {
+  std::vector<Value> values;
+  for (size_t i = 0; i < stmt.expressions.size(); ++i) // all are of the outer scope
+    assign(stmt.targets[i], evaluate(*stmt.expressions[i]));
+  enter(stmt.frame);
+  Flow flow = execute(stmt.bodies[0]);
+  leave(stmt.frame);
+  return flow;
 }
 
-void Runtime::executeWith(const Stmt &stmt) {
-  Scope inner{scope, {}};
-  std::vector<Value> values;
-  for (const ExprPtr &expr : stmt.expressions) // all in the outer scope
-    values.push_back(evaluate(*expr));
-  Saved<Scope *> enter(scope, &inner);
-  for (size_t i = 0; i < values.size(); ++i)
-    assign(stmt.targets[i], values[i]);
-  execute(stmt.bodies[0]);
+/// What a block set or filter block makes is lost when a loop is left from within.
+Runtime::Flow Runtime::executeCaptured(const Stmt &stmt) {
+  std::string text;
+  enter(stmt.frame);
+  Flow flow;
+  {
+    Saved<std::string *> redirect(out, &text);
+    flow = execute(stmt.bodies[0]);
+  }
+  if (flow == Flow::Next) {
+    at = stmt.at;
+    Value value = throughFilters(stmt, string(std::move(text)));
+    if (stmt.kind == Stmt::Kind::SetBlock)
+      assign(stmt.targets[0], value);
+    else
+      emit(toString(value));
+  }
+  leave(stmt.frame);
+  return flow;
 }
 
 void Runtime::executeCallBlock(const Stmt &stmt) {
-  const Expr &call = *stmt.expressions[0];
-  const Value *callee = scope->find(call.name);
-  auto *callable = callee ? callee->get<std::shared_ptr<const Callable>>() : nullptr;
-  if (!callable || !(*callable)->macro)
-    fail("expected a macro to call, got '" + ast.names[call.name] + "'");
-  Callable macro = **callable; // the variable may be reassigned while it runs
-  auto block = std::make_shared<Callable>();
-  block->macro = &stmt;
-  block->scope = scope;
-  Value caller{Value::Storage(std::shared_ptr<const Callable>(std::move(block)))};
-  std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
-  evaluateArguments(call.arguments, positional, named);
-  emit(toString(callMacro(macro, std::move(positional), std::move(named), &caller)));
+  Value block = closure(stmt);
+  Value result;
+  if (const Expr *call = stmt.expressions[0].get())
+    result = evaluateCall(*call, &block);
+  else
+    result = callValue(block, {}, {});
+  at = stmt.at;
+  emit(toString(result));
 }
 
 void Runtime::assign(const Target &target, const Value &value) {
   if (target.isTuple) {
+    at = target.at;
     std::vector<Value> items = iterate(value);
     if (items.size() != target.parts.size())
       fail("expected " + std::to_string(target.parts.size()) + " values to unpack, got " + std::to_string(items.size()));
@@ -281,32 +304,36 @@ void Runtime::assign(const Target &target, const Value &value) {
       assign(target.parts[i], items[i]);
     return;
   }
-  if (target.attribute.empty())
-    return scope->set(target.name, value);
-  const Value *object = scope->find(target.name);
-  auto *space = object ? object->get<std::shared_ptr<Namespace>>() : nullptr;
+  if (target.attribute.empty()) {
+    slot(target.ref) = value;
+    return;
+  }
+  at = target.at;
+  const Value object = load(target.ref, target.name);
+  auto *space = object.get<std::shared_ptr<Namespace>>();
   if (!space)
-    fail("expected '" + ast.names[target.name] + "' to be a namespace, got " +
-         (object ? object->typeName() : "nothing of that name"));
-  checkData(value);
+    fail("expected '" + ast.names[target.name] + "' to be a namespace, got " + object.typeName());
+  checkDepth(value);
+  charge(64);
   (*space)->attributes.set(Value(target.attribute), value);
 }
 
-std::string Runtime::capture(const Body &body) {
-  std::string text;
-  Saved<std::string *> redirect(out, &text);
-  Scope inner{scope, {}};
-  Saved<Scope *> enter(scope, &inner);
-  execute(body);
-  return text;
+/// The variables of a target as one value.
+Value Runtime::read(const Target &target) {
+  if (!target.isTuple)
+    return load(target.ref, target.name);
+  std::vector<Value> items;
+  for (const Target &part : target.parts)
+    items.push_back(read(part));
+  return list(std::move(items), true);
 }
 
 Value Runtime::throughFilters(const Stmt &stmt, Value value) {
   for (const ExprPtr &filter : stmt.filters) {
-    at = filter->at;
     std::vector<Value> positional;
-    std::vector<std::pair<std::string, Value>> named;
+    Named named;
     evaluateArguments(filter->arguments, positional, named);
+    at = filter->at;
     value = call(*filter->builtin, value, positional, named);
   }
   return value;

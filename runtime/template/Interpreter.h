@@ -23,27 +23,26 @@ struct Limits {
   int64_t range = 100'000;             // items of range(), jinja2's sandbox has the same
 };
 
-struct Scope {
-  Scope *parent = nullptr;
-  std::vector<std::pair<NameId, Value>> variables;
-
-  const Value *find(NameId name) const;
-  void set(NameId name, Value value);
+/// Variables of one run of a function: the template, a macro, a caller block.
+struct Env {
+  Env *parent = nullptr; // of the function around
+  std::vector<Value> slots;
+  bool captured = false; // a macro made here may still be called
 };
 
-/// A macro (with its caller block), or a builtin or method named without a call.
+/// A macro or caller block, a function, a method of an object, or one of jinja2's
+/// helper objects.
 struct Callable {
   const Stmt *macro = nullptr;
-  Scope *scope = nullptr; // where the macro was defined
+  Env *env = nullptr; // where the macro was defined
   const Builtin *builtin = nullptr;
-};
+  Value self; // of a method
+  // joiner() and cycler(): what they have done so far.
+  mutable size_t calls = 0;
+  std::vector<Value> items; // of a cycler
+  bool isJoiner = false;
 
-/// `loop` within a for.
-struct LoopState {
-  const std::vector<Value> *items = nullptr;
-  size_t index = 0;
-  std::vector<Value> changed; // of loop.changed(); empty: not called yet
-  bool changedCalled = false;
+  std::string macroName() const;
 };
 
 /// What builtins see of the interpreter.
@@ -51,53 +50,77 @@ class Runtime {
 public:
   Runtime(const Ast &ast, const Value &context, const std::tm &now, const Limits &limits)
       : ast(ast), context(context), now(now), limits(limits) {}
+  ~Runtime();
+  Runtime(const Runtime &) = delete;
+  Runtime &operator=(const Runtime &) = delete;
 
   std::string run();
 
   // For builtins.
   [[noreturn]] void fail(const std::string &message) const { failAt(at, message); }
   Value string(std::string s);
+  /// A string of the kind of `like`: Markup stays Markup.
+  Value stringLike(const Value &like, std::string s);
   Value list(std::vector<Value> items, bool tuple = false);
-  Value lazy(std::vector<Value> items);
+  Value list(List list);
   Value dict(Dict dict);
-  /// Throws unless `value` may be put into a list, dict or namespace.
-  void checkData(const Value &value) const;
-  /// Items of an iterable: list, tuple, keys of a dict, characters, nothing for undefined.
+  Value integer(const BigInt &i);
+  std::shared_ptr<Namespace> makeNamespace();
+  void checkDepth(const Value &value) const;
+  /// All items of an iterable.
   std::vector<Value> iterate(const Value &value);
   Value attribute(const Value &object, std::string_view name);
   Value item(const Value &object, const Value &key);
-  /// By a dotted path as in map(attribute="a.b.0").
-  Value path(const Value &object, std::string_view dotted);
   bool contains(const Value &container, const Value &item);
-  /// <0, 0, >0; throws for types that have no order.
+  /// <0, 0, >0, and 2 for NaN; throws for types that have no order.
   int compare(const Value &a, const Value &b);
   Value binary(char op, const Value &a, const Value &b);
-  Value call(const Builtin &builtin, const Value &self, const std::vector<Value> &positional,
-             const std::vector<std::pair<std::string, Value>> &named);
+  Value call(const Builtin &builtin, const Value &self, const std::vector<Value> &positional, const Named &named);
+  Value callValue(const Value &callee, std::vector<Value> positional, Named named);
+  /// Of len(); null where Python has none.
+  std::optional<size_t> length(const Value &value);
   /// Counts work in proportion to the size of values.
   void charge(uint64_t bytes);
   bool isEqual(const Value &a, const Value &b);
+  std::string str(const Value &value);
+  std::string repr(const Value &value);
   const std::tm &time() const { return now; }
   const Limits &bounds() const { return limits; }
+  /// A loop called as a function.
+  Value callLoop(const LoopState &loop, const Value &iterable);
+
+  /// One level of nesting and one step of work.
+  class Nested;
 
 private:
   enum class Flow { Next, Break, Continue };
-  class Nested;
 
   Flow execute(const Body &body);
   Flow execute(const Stmt &stmt);
   Flow executeIf(const Stmt &stmt);
   Flow executeFor(const Stmt &stmt);
-  void executeWith(const Stmt &stmt);
+  Flow runLoop(const Stmt &stmt, const Value &iterable, size_t depth0);
+  Value filtered(const Stmt &stmt, const Value &iterable);
+  Flow executeWith(const Stmt &stmt);
+  Flow executeCaptured(const Stmt &stmt);
   void executeCallBlock(const Stmt &stmt);
   void assign(const Target &target, const Value &value);
-  std::string capture(const Body &body);
+  Value read(const Target &target);
   Value throughFilters(const Stmt &stmt, Value value);
   void emit(std::string_view text);
+  void step();
+
+  Value &slot(Ref ref);
+  Value load(Ref ref, NameId name);
+  Value fromContext(NameId name);
+  void enter(const Frame &frame);
+  void leave(const Frame &frame);
+  std::unique_ptr<Env> makeEnv(Env *parent, uint32_t slots);
+  void retire(std::unique_ptr<Env> done);
+  Value closure(const Stmt &stmt);
 
   Value evaluate(const Expr &expr);
   Value evaluateKind(const Expr &expr);
-  Value evaluateName(const Expr &expr);
   Value evaluateDict(const Expr &expr);
   Value evaluateSlice(const Expr &expr);
   Value evaluateCompare(const Expr &expr);
@@ -105,30 +128,54 @@ private:
   Value evaluateSequence(const Expr &expr);
   Value evaluateUnary(const Expr &expr);
   Value evaluateBuiltin(const Expr &expr);
-  Value callNamed(const Expr &expr);
-  Value callMacro(const Callable &macro, std::vector<Value> positional, std::vector<std::pair<std::string, Value>> named,
-                  const Value *caller);
-  void evaluateArguments(const Arguments &arguments, std::vector<Value> &positional,
-                         std::vector<std::pair<std::string, Value>> &named);
-  NameId nameId(std::string_view name) const; // names.size() if the template has no such name
+  Value evaluateCall(const Expr &expr, const Value *caller);
+  Value callMacro(const Callable &macro, std::vector<Value> positional, Named named);
+  void bindMacro(const Stmt &stmt, std::vector<Value> &positional, Named &named);
+  void evaluateArguments(const Arguments &arguments, std::vector<Value> &positional, Named &named);
+  [[noreturn]] void tooDeep() const;
 
   const Ast &ast;
   const Value &context;
   const std::tm &now;
   const Limits &limits;
-  Scope *scope = nullptr;
+  Env *env = nullptr;
   std::string *out = nullptr;
   Position at;
   unsigned depth = 0;
   uint64_t steps = 0, worked = 0, written = 0;
-  NameId loopName = 0, callerName = 0, varargsName = 0, kwargsName = 0;
+  std::vector<std::unique_ptr<Env>> keptEnvs;
+  std::vector<std::shared_ptr<Namespace>> namespaces; // emptied at the end, which ends cycles
+
+  friend class Nested;
+};
+
+class Runtime::Nested {
+public:
+  Nested(Runtime &runtime, Position at) : runtime(runtime) {
+    runtime.at = at;
+    if (++runtime.depth > runtime.limits.depth)
+      runtime.tooDeep();
+    runtime.step();
+  }
+  ~Nested() { --runtime.depth; }
+
+private:
+  Runtime &runtime;
+};
+
+/// Restores a member when a block ends, also by an exception.
+template <typename T> class Saved {
+public:
+  Saved(T &place, T value) : place(place), old(place) { place = value; }
+  ~Saved() { place = old; }
+
+private:
+  T &place;
+  T old;
 };
 
 /// For messages: the name in quotes, or "a value".
 std::string undefinedName(const Value &value);
-
-/// jinja2's format filter and Python's "%" on strings (%s %d %i %r %f %%).
-std::string formatPercent(Runtime &runtime, const std::string &format, const std::vector<Value> &values);
 
 } // namespace llmc::jinja
 

@@ -85,11 +85,11 @@ private:
   std::string_view textBefore(size_t from, size_t tag, char sign, bool variable) const {
     std::string_view text = std::string_view(source).substr(from, tag - from);
     if (sign == '-')
-      return strip(text, "", false, true);
+      return strip(text, nullptr, false, true);
     if (sign == '+' || variable)
       return text;
     size_t line = text.rfind('\n') + 1;
-    if ((line > 0 || lineStarting) && strip(text.substr(line), "", true, false).empty())
+    if ((line > 0 || lineStarting) && strip(text.substr(line), nullptr, true, false).empty())
       return text.substr(0, line);
     return text;
   }

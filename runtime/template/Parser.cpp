@@ -18,12 +18,19 @@ private:
   Parser &parser;
 };
 
-Ast jinja::parse(std::string_view source) { return Parser(tokenize(source)).run(); }
+Ast jinja::parse(std::string_view source) {
+  if (source.size() > kMaxSource)
+    failAt({}, "expected a template of at most " + std::to_string(kMaxSource) + " bytes, got " + std::to_string(source.size()));
+  Ast ast = Parser(tokenize(source)).run();
+  resolveNames(ast);
+  return ast;
+}
 
 Ast Parser::run() {
   Ast ast;
   ast.body = parseBody({});
-  checkCalls();
+  if (peek().kind != Kind::End)
+    unexpected("the end of the template");
   ast.names = std::move(names);
   return ast;
 }
@@ -70,12 +77,21 @@ NameId Parser::intern(const std::string &name) {
   auto [it, fresh] = ids.emplace(name, static_cast<NameId>(names.size()));
   if (fresh)
     names.push_back(name);
+  if (names.size() > kMaxNames)
+    failAt(peek().at, "expected at most " + std::to_string(kMaxNames) + " different names, got more");
   return it->second;
 }
 
 //===----------------------------------------------------------------------===//
 // Statements
 //===----------------------------------------------------------------------===//
+
+static std::unique_ptr<Stmt> makeStmt(Stmt::Kind kind, Position at) {
+  auto stmt = std::make_unique<Stmt>();
+  stmt->kind = kind;
+  stmt->at = at;
+  return stmt;
+}
 
 /// Up to a tag named in `ends` (its name is the next token), or the end of the
 /// template if `ends` is empty.
@@ -85,9 +101,7 @@ Body Parser::parseBody(const std::vector<std::string_view> &ends) {
   for (;;) {
     switch (peek().kind) {
     case Kind::Text: {
-      auto stmt = std::make_unique<Stmt>();
-      stmt->kind = Stmt::Kind::Text;
-      stmt->at = peek().at;
+      auto stmt = makeStmt(Stmt::Kind::Text, peek().at);
       stmt->text = take().text;
       body.push_back(std::move(stmt));
       break;
@@ -100,8 +114,7 @@ Body Parser::parseBody(const std::vector<std::string_view> &ends) {
       for (std::string_view end : ends)
         if (isName(end))
           return body;
-      auto stmt = parseTag();
-      body.push_back(std::move(stmt));
+      parseTag(body);
       break;
     }
     default:
@@ -115,10 +128,24 @@ Body Parser::parseBody(const std::vector<std::string_view> &ends) {
   }
 }
 
+Body Parser::parseStatements(const std::vector<std::string_view> &ends) {
+  skipOperator(":"); // as in Python
+  expectBlockEnd();
+  return parseBody(ends);
+}
+
+/// Loops outside cannot be left from within.
+Body Parser::parseFunctionBody(std::string_view end) {
+  unsigned outer = std::exchange(loops, 0u);
+  Body body = parseStatements({end});
+  loops = outer;
+  take();
+  expectBlockEnd();
+  return body;
+}
+
 void Parser::parseOutput(Body &body) {
-  auto stmt = std::make_unique<Stmt>();
-  stmt->kind = Stmt::Kind::Output;
-  stmt->at = take().at;
+  auto stmt = makeStmt(Stmt::Kind::Output, take().at);
   stmt->expressions.push_back(parseTuple(true));
   if (peek().kind != Kind::VariableEnd)
     unexpected("'}}'");
@@ -126,40 +153,49 @@ void Parser::parseOutput(Body &body) {
   body.push_back(std::move(stmt));
 }
 
-std::unique_ptr<Stmt> Parser::parseTag() {
+void Parser::parsePrint(Body &body, Position position) {
+  bool first = true;
+  while (peek().kind != Kind::BlockEnd) {
+    if (!std::exchange(first, false))
+      expectOperator(",");
+    auto stmt = makeStmt(Stmt::Kind::Output, position);
+    stmt->expressions.push_back(parseExpression());
+    body.push_back(std::move(stmt));
+  }
+  take();
+}
+
+void Parser::parseTag(Body &body) {
   const Position position = peek().at;
   if (peek().kind != Kind::Name)
     unexpected("the name of a tag");
   std::string tag = take().text;
-  if (tag == "if")
-    return parseIf(position);
-  if (tag == "for")
-    return parseFor(position);
-  if (tag == "set")
-    return parseSet(position);
-  if (tag == "macro")
-    return parseMacro(position);
-  if (tag == "call")
-    return parseCallBlock(position);
-  if (tag == "filter")
-    return parseFilterBlock(position);
-  if (tag == "with")
-    return parseWith(position);
-  if (tag == "generation") // marks the assistant's part for training masks
-    return parseGroup(position);
-  if (tag == "break")
-    return parseLoopControl(position, Stmt::Kind::Break);
-  if (tag == "continue")
-    return parseLoopControl(position, Stmt::Kind::Continue);
-  failAt(position, "expected a supported tag (if, for, set, macro, call, filter, with, raw, break, continue, generation), got '" +
-                       tag + "'");
-}
-
-static std::unique_ptr<Stmt> makeStmt(Stmt::Kind kind, Position at) {
-  auto stmt = std::make_unique<Stmt>();
-  stmt->kind = kind;
-  stmt->at = at;
-  return stmt;
+  if (tag == "print")
+    return parsePrint(body, position);
+  body.push_back([&] {
+    if (tag == "if")
+      return parseIf(position);
+    if (tag == "for")
+      return parseFor(position);
+    if (tag == "set")
+      return parseSet(position);
+    if (tag == "macro")
+      return parseMacro(position);
+    if (tag == "call")
+      return parseCallBlock(position);
+    if (tag == "filter")
+      return parseFilterBlock(position);
+    if (tag == "with")
+      return parseWith(position);
+    if (tag == "generation") // marks the assistant's part for training masks
+      return parseGeneration(position);
+    if (tag == "break")
+      return parseLoopControl(position, Stmt::Kind::Break);
+    if (tag == "continue")
+      return parseLoopControl(position, Stmt::Kind::Continue);
+    failAt(position, "expected a supported tag (if, for, set, macro, call, filter, with, print, raw, break, continue, "
+                     "generation), got '" + tag + "'");
+  }());
 }
 
 /// Consumes `name %}` after a body.
@@ -173,38 +209,37 @@ std::unique_ptr<Stmt> Parser::parseIf(Position position) {
   auto stmt = makeStmt(Stmt::Kind::If, position);
   for (;;) {
     stmt->expressions.push_back(parseTuple(false));
-    expectBlockEnd();
-    stmt->bodies.push_back(parseBody({"elif", "else", "endif"}));
+    stmt->bodies.push_back(parseStatements({"elif", "else", "endif"}));
     if (!skipName("elif"))
       break;
   }
-  if (skipName("else")) {
-    expectBlockEnd();
-    stmt->bodies.push_back(parseBody({"endif"}));
-  }
+  if (skipName("else"))
+    stmt->bodies.push_back(parseStatements({"endif"}));
   endTag("endif");
   return stmt;
 }
 
 std::unique_ptr<Stmt> Parser::parseFor(Position position) {
   auto stmt = makeStmt(Stmt::Kind::For, position);
-  stmt->targets.push_back(parseTarget(false));
+  ++forLoops;
+  stmt->targets.push_back(parseTarget(false, "in"));
   if (!skipName("in"))
     unexpected("'in'");
-  stmt->expressions.push_back(parseTuple(false));
+  stmt->expressions.push_back(parseTuple(false, false, "recursive"));
   if (skipName("if"))
     stmt->expressions.push_back(parseExpression());
-  if (isName("recursive"))
-    failAt(peek().at, "expected a loop without 'recursive', which is not supported");
-  expectBlockEnd();
+  stmt->recursive = skipName("recursive");
   intern("loop");
   ++loops;
-  stmt->bodies.push_back(parseBody({"else", "endfor"}));
+  stmt->bodies.push_back(parseStatements({"else", "endfor"}));
   --loops;
   if (skipName("else")) {
-    expectBlockEnd();
-    stmt->bodies.push_back(parseBody({"endfor"}));
+    unsigned outer = loops;
+    loops = stmt->recursive ? 0 : loops; // a recursive loop is a function
+    stmt->bodies.push_back(parseStatements({"endfor"}));
+    loops = outer;
   }
+  --forLoops;
   endTag("endfor");
   return stmt;
 }
@@ -220,100 +255,100 @@ std::unique_ptr<Stmt> Parser::parseSet(Position position) {
   stmt->kind = Stmt::Kind::SetBlock;
   if (skipOperator("|"))
     parseFilterChain(stmt->filters);
-  expectBlockEnd();
-  stmt->bodies.push_back(parseBody({"endset"}));
+  stmt->bodies.push_back(parseStatements({"endset"}));
   endTag("endset");
   return stmt;
+}
+
+Target Parser::parseName() {
+  static constexpr std::string_view reserved[] = {"true", "false", "none", "True", "False", "None"};
+  Target target;
+  target.at = peek().at;
+  std::string name = expectName("a name to assign to");
+  if (std::find(std::begin(reserved), std::end(reserved), name) != std::end(reserved) || (forLoops && name == "loop"))
+    failAt(target.at, "expected a name to assign to, got '" + name + "'");
+  target.name = intern(name);
+  return target;
 }
 
 /// name, name.attribute, or a parenthesised target.
 Target Parser::parseSingleTarget(bool withNamespace) {
   Nested nested(*this);
   if (skipOperator("(")) {
-    Target inner = parseTarget(withNamespace);
+    Target inner;
+    inner.isTuple = true;
+    inner.at = peek().at;
+    if (!isOperator(")"))
+      inner = parseTarget(false, ")");
     expectOperator(")");
     return inner;
   }
-  Target target;
-  Position position = peek().at;
-  std::string name = expectName("a name to assign to");
-  static constexpr std::string_view reserved[] = {"true", "false", "none", "True", "False", "None", "loop"};
-  if (std::find(std::begin(reserved), std::end(reserved), name) != std::end(reserved))
-    failAt(position, "expected a name to assign to, got '" + name + "'");
-  if (withNamespace && skipOperator(".")) {
-    target.name = intern(name);
+  if (withNamespace && isOperator(".", 1) && peek().kind == Kind::Name) {
+    Target target;
+    target.at = peek().at;
+    target.name = intern(take().text);
+    take();
     target.attribute = expectName("an attribute");
     return target;
   }
-  target.name = bind(name);
-  return target;
+  return parseName();
 }
 
-Target Parser::parseTarget(bool withNamespace) {
+/// One target, or several with commas; `end` is what may follow a last comma.
+Target Parser::parseTarget(bool withNamespace, std::string_view end) {
   Target first = parseSingleTarget(withNamespace);
   if (!isOperator(","))
     return first;
   Target tuple;
   tuple.isTuple = true;
+  tuple.at = first.at;
   tuple.parts.push_back(std::move(first));
-  while (skipOperator(","))
-    if (peek().kind == Kind::Name && !isName("in"))
-      tuple.parts.push_back(parseSingleTarget(withNamespace));
-    else if (isOperator("("))
-      tuple.parts.push_back(parseSingleTarget(withNamespace));
-    else
+  while (skipOperator(",")) {
+    bool over = peek().kind == Kind::BlockEnd || isOperator(")") || (!end.empty() && isName(end)) || isOperator("=");
+    if (over)
       break;
+    tuple.parts.push_back(parseSingleTarget(withNamespace));
+  }
   return tuple;
 }
 
 void Parser::parseParameters(MacroInfo &macro) {
   expectOperator("(");
   while (!isOperator(")")) {
+    if (!macro.parameters.empty())
+      expectOperator(",");
     Parameter parameter;
-    parameter.name = bind(expectName("a parameter"));
+    const Position position = peek().at;
+    parameter.name = parseName().name;
+    for (const Parameter &other : macro.parameters)
+      if (other.name == parameter.name)
+        failAt(position, "expected the parameter '" + names[parameter.name] + "' once, got it twice");
     if (skipOperator("="))
       parameter.fallback = parseExpression();
     else if (!macro.parameters.empty() && macro.parameters.back().fallback)
       unexpected("a default value");
     macro.parameters.push_back(std::move(parameter));
-    if (!skipOperator(","))
-      break;
   }
   expectOperator(")");
 }
 
 std::unique_ptr<Stmt> Parser::parseMacro(Position position) {
   auto stmt = makeStmt(Stmt::Kind::Macro, position);
-  stmt->macro.name = expectName("the name of the macro");
-  Target target;
-  target.name = bind(stmt->macro.name);
-  stmt->targets.push_back(target);
+  stmt->targets.push_back(parseName());
+  stmt->macro.name = names[stmt->targets[0].name];
   parseParameters(stmt->macro);
-  expectBlockEnd();
-  macros.push_back(&stmt->macro);
-  unsigned outer = std::exchange(loops, 0u);
-  stmt->bodies.push_back(parseBody({"endmacro"}));
-  loops = outer;
-  macros.pop_back();
-  endTag("endmacro");
+  stmt->bodies.push_back(parseFunctionBody("endmacro"));
   return stmt;
 }
 
 std::unique_ptr<Stmt> Parser::parseCallBlock(Position position) {
   auto stmt = makeStmt(Stmt::Kind::CallBlock, position);
-  stmt->macro.name = "caller";
   if (isOperator("("))
     parseParameters(stmt->macro);
   stmt->expressions.push_back(parseExpression());
-  if (stmt->expressions[0]->kind != Expr::Kind::CallName)
-    failAt(position, "expected the call of a macro in {% call %}, got another expression");
-  expectBlockEnd();
-  macros.push_back(&stmt->macro);
-  unsigned outer = std::exchange(loops, 0u);
-  stmt->bodies.push_back(parseBody({"endcall"}));
-  loops = outer;
-  macros.pop_back();
-  endTag("endcall");
+  if (stmt->expressions[0]->kind != Expr::Kind::Call)
+    failAt(position, "expected a call in {% call %}, got another expression");
+  stmt->bodies.push_back(parseFunctionBody("endcall"));
   return stmt;
 }
 
@@ -326,32 +361,30 @@ void Parser::parseFilterChain(std::vector<ExprPtr> &filters) {
 std::unique_ptr<Stmt> Parser::parseFilterBlock(Position position) {
   auto stmt = makeStmt(Stmt::Kind::FilterBlock, position);
   parseFilterChain(stmt->filters);
-  expectBlockEnd();
-  stmt->bodies.push_back(parseBody({"endfilter"}));
+  stmt->bodies.push_back(parseStatements({"endfilter"}));
   endTag("endfilter");
   return stmt;
 }
 
 std::unique_ptr<Stmt> Parser::parseWith(Position position) {
   auto stmt = makeStmt(Stmt::Kind::With, position);
-  while (peek().kind != Kind::BlockEnd) {
-    stmt->targets.push_back(parseSingleTarget(false));
+  while (peek().kind != Kind::BlockEnd && !isOperator(":")) {
+    if (!stmt->targets.empty())
+      expectOperator(",");
+    stmt->targets.push_back(parseTarget(false));
     expectOperator("=");
     stmt->expressions.push_back(parseExpression());
-    if (!skipOperator(","))
-      break;
   }
-  expectBlockEnd();
-  stmt->bodies.push_back(parseBody({"endwith"}));
+  stmt->bodies.push_back(parseStatements({"endwith"}));
   endTag("endwith");
   return stmt;
 }
 
-std::unique_ptr<Stmt> Parser::parseGroup(Position position) {
-  auto stmt = makeStmt(Stmt::Kind::Group, position);
-  expectBlockEnd();
-  stmt->bodies.push_back(parseBody({"endgeneration"}));
-  endTag("endgeneration");
+/// A caller block that nothing but itself calls.
+std::unique_ptr<Stmt> Parser::parseGeneration(Position position) {
+  auto stmt = makeStmt(Stmt::Kind::CallBlock, position);
+  stmt->expressions.push_back(nullptr);
+  stmt->bodies.push_back(parseFunctionBody("endgeneration"));
   return stmt;
 }
 
@@ -360,12 +393,4 @@ std::unique_ptr<Stmt> Parser::parseLoopControl(Position position, Stmt::Kind kin
     failAt(position, std::string("expected '") + (kind == Stmt::Kind::Break ? "break" : "continue") + "' within a loop");
   expectBlockEnd();
   return makeStmt(kind, position);
-}
-
-/// A called name must be a function, or something that the template itself
-/// defines: a context holds data only.
-void Parser::checkCalls() {
-  for (const auto &[name, position] : calls)
-    if (!bound.count(name) && name != "caller")
-      failAt(position, "expected a known function or macro, got '" + name + "'");
 }

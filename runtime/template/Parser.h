@@ -1,7 +1,7 @@
 //===- Parser.h - tokens to a tree ------------------------------*- C++ -*-===//
 //
-// Recursive descent with jinja2's grammar and precedences. Tags, filters, tests,
-// functions and methods outside of the supported set are errors that name them.
+// Recursive descent with jinja2's grammar and precedences. Tags, filters and
+// tests outside of the supported set are errors that name them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_TEMPLATE_PARSER_H
@@ -10,7 +10,6 @@
 #include "runtime/template/Ast.h"
 
 #include <unordered_map>
-#include <unordered_set>
 
 namespace llmc::jinja {
 
@@ -26,7 +25,10 @@ private:
   // Statements (Parser.cpp).
   Body parseBody(const std::vector<std::string_view> &ends);
   void parseOutput(Body &body);
-  std::unique_ptr<Stmt> parseTag();
+  void parseTag(Body &body);
+  /// "%}", a body and one of `ends`, whose name is then the next token.
+  Body parseStatements(const std::vector<std::string_view> &ends);
+  Body parseFunctionBody(std::string_view end);
   std::unique_ptr<Stmt> parseIf(Position at);
   std::unique_ptr<Stmt> parseFor(Position at);
   std::unique_ptr<Stmt> parseSet(Position at);
@@ -34,17 +36,18 @@ private:
   std::unique_ptr<Stmt> parseCallBlock(Position at);
   std::unique_ptr<Stmt> parseFilterBlock(Position at);
   std::unique_ptr<Stmt> parseWith(Position at);
-  std::unique_ptr<Stmt> parseGroup(Position at);
+  std::unique_ptr<Stmt> parseGeneration(Position at);
+  void parsePrint(Body &body, Position at);
   std::unique_ptr<Stmt> parseLoopControl(Position at, Stmt::Kind kind);
   void parseParameters(MacroInfo &macro);
   void parseFilterChain(std::vector<ExprPtr> &filters);
-  Target parseTarget(bool withNamespace);
+  Target parseTarget(bool withNamespace, std::string_view end = {});
   Target parseSingleTarget(bool withNamespace);
+  Target parseName();
   void endTag(std::string_view name);
-  void checkCalls();
 
   // Expressions (ParserExpressions.cpp).
-  ExprPtr parseTuple(bool withCondition);
+  ExprPtr parseTuple(bool withCondition, bool parenthesised = false, std::string_view end = {});
   ExprPtr parseExpression(bool withCondition = true);
   ExprPtr parseConditional();
   ExprPtr parseBinary(int level);
@@ -65,8 +68,7 @@ private:
   ExprPtr parseFilter(ExprPtr operand);
   ExprPtr parseTest(ExprPtr operand);
   Arguments parseArguments();
-  void checkArguments(const Expr &expr, const char *what) const;
-  void checkNestedBuiltin(const Expr &expr, size_t position, bool filter) const;
+  std::string parseDottedName(const char *what);
 
   ExprPtr make(Expr::Kind kind, Position at, std::vector<ExprPtr> operands = {});
   ExprPtr withHeight(ExprPtr expr);
@@ -89,19 +91,12 @@ private:
   [[noreturn]] void unexpected(const std::string &expected) const;
 
   NameId intern(const std::string &name);
-  NameId bind(const std::string &name) {
-    bound.insert(name);
-    return intern(name);
-  }
-
   std::vector<Token> tokens;
   size_t at = 0;
   unsigned nesting = 0, loops = 0;
   std::unordered_map<std::string, NameId> ids;
   std::vector<std::string> names;
-  std::unordered_set<std::string> bound;                // names that the template itself assigns
-  std::vector<std::pair<std::string, Position>> calls;  // f(...) of names, checked at the end
-  std::vector<MacroInfo *> macros;                      // enclosing ones
+  unsigned forLoops = 0; // enclosing ones, within which `loop` cannot be assigned
 };
 
 } // namespace llmc::jinja

@@ -1,7 +1,7 @@
 #include "runtime/template/Parser.h"
 
 #include <algorithm>
-#include <charconv>
+#include <cstdlib>
 
 using namespace llmc;
 using namespace llmc::jinja;
@@ -20,6 +20,8 @@ ExprPtr Parser::withHeight(ExprPtr expr) {
     look(argument);
   for (const auto &argument : expr->arguments.named)
     look(argument.second);
+  look(expr->arguments.list);
+  look(expr->arguments.dict);
   expr->height = tallest + 1;
   if (expr->height > kMaxNesting)
     failAt(expr->at, "expected at most " + std::to_string(kMaxNesting) + " nested operations, got more");
@@ -43,19 +45,24 @@ ExprPtr Parser::fold(Expr::Kind kind, Position position, ExprPtr left, ExprPtr r
   return expr;
 }
 
-/// a, b, c without brackets is a tuple.
-ExprPtr Parser::parseTuple(bool withCondition) {
+/// a, b, c without brackets is a tuple; `end` is a name that may follow a last comma.
+ExprPtr Parser::parseTuple(bool withCondition, bool parenthesised, std::string_view end) {
   const Position position = peek().at;
+  auto over = [&] {
+    return peek().kind == Kind::BlockEnd || peek().kind == Kind::VariableEnd || isOperator(")") ||
+           (!end.empty() && isName(end));
+  };
+  if (over() && !parenthesised)
+    unexpected("an expression");
+  if (over())
+    return make(Expr::Kind::Tuple, position);
   ExprPtr first = parseExpression(withCondition);
   if (!isOperator(","))
     return first;
   std::vector<ExprPtr> items;
   items.push_back(std::move(first));
-  while (skipOperator(",")) {
-    if (peek().kind == Kind::BlockEnd || peek().kind == Kind::VariableEnd || isOperator(")"))
-      break;
+  while (skipOperator(",") && !over())
     items.push_back(parseExpression(withCondition));
-  }
   return make(Expr::Kind::Tuple, position, std::move(items));
 }
 
@@ -118,6 +125,7 @@ int Parser::operatorLevel() const {
 ExprPtr Parser::parseBinary(int level) {
   const Position position = peek().at;
   ExprPtr left = level <= kCompare && isName("not") ? parseNot() : parseUnary(true);
+  int chain = -1; // level of what `left` was made of here, which may take more operands
   for (;;) {
     const int next = operatorLevel();
     if (next < level)
@@ -129,9 +137,19 @@ ExprPtr Parser::parseBinary(int level) {
     } else {
       std::string op = take().text;
       Expr::Kind kind = next == kOr ? Expr::Kind::Or : next == kAnd ? Expr::Kind::And : Expr::Kind::Binary;
-      op = op == "//" ? "f" : op == "**" ? "p" : op;
-      left = fold(kind, position, std::move(left), parseBinary(next + 1), op);
+      op = op == "//" ? "f" : op == "**" ? "p" : op.substr(0, 1);
+      ExprPtr right = parseBinary(next + 1);
+      if (chain == next) { // flat, however long
+        left->height = std::max(left->height, right->height + 1);
+        left->operands.push_back(std::move(right));
+        left->text += op;
+        if (left->height > kMaxNesting)
+          left = withHeight(std::move(left)); // fails
+      } else {
+        left = fold(kind, position, std::move(left), std::move(right), op);
+      }
     }
+    chain = next;
   }
 }
 
@@ -195,20 +213,22 @@ ExprPtr Parser::parseNumber() {
   const bool isFloat = peek().kind == Kind::Float;
   Token token = take();
   ExprPtr expr = make(Expr::Kind::Constant, token.at);
-  const char *begin = token.text.data(), *end = begin + token.text.size();
   if (isFloat) {
-    double value = 0;
-    auto result = std::from_chars(begin, end, value);
-    if (result.ec != std::errc())
-      failAt(token.at, "expected a number within the range of float, got " + token.text);
-    expr->constant = Value(value);
-  } else {
-    int64_t value = 0;
-    auto result = std::from_chars(begin, end, value);
-    if (result.ec != std::errc())
-      failAt(token.at, "expected an integer below 2^63, got " + token.text);
-    expr->constant = Value(value);
+    expr->constant = Value(std::strtod(token.text.c_str(), nullptr));
+    return expr;
   }
+  std::string_view digits = token.text;
+  unsigned base = 10;
+  if (digits.size() > 1 && digits[0] == '0' && digits[1] > '9') {
+    base = std::tolower(digits[1]) == 'x' ? 16 : std::tolower(digits[1]) == 'o' ? 8 : 2;
+    digits.remove_prefix(2);
+  }
+  if (digits.size() > 4300)
+    failAt(token.at, "expected an integer of at most 4300 digits, got " + std::to_string(digits.size()));
+  auto value = BigInt::parse(digits, base);
+  if (!value)
+    failAt(token.at, "expected a number, got '" + token.text + "'");
+  expr->constant = Value::integer(*value);
   return expr;
 }
 
@@ -237,11 +257,6 @@ ExprPtr Parser::parsePrimary() {
     } else {
       expr->kind = Expr::Kind::Name;
       expr->name = intern(name);
-      if (!macros.empty()) {
-        macros.back()->takesCaller |= name == "caller";
-        macros.back()->takesVarargs |= name == "varargs";
-        macros.back()->takesKwargs |= name == "kwargs";
-      }
     }
     return expr;
   }
@@ -249,9 +264,7 @@ ExprPtr Parser::parsePrimary() {
     break;
   }
   if (skipOperator("(")) {
-    if (skipOperator(")"))
-      return make(Expr::Kind::Tuple, position);
-    ExprPtr expr = parseTuple(true);
+    ExprPtr expr = parseTuple(true, true);
     expectOperator(")");
     return expr;
   }
@@ -308,21 +321,9 @@ ExprPtr Parser::parseDot(ExprPtr object) {
     operands.push_back(parseNumber());
     return make(Expr::Kind::Item, position, std::move(operands));
   }
-  const Position namePosition = peek().at;
-  std::string name = expectName("an attribute");
-  if (!isOperator("(")) {
-    ExprPtr expr = make(Expr::Kind::Attribute, namePosition, std::move(operands));
-    expr->text = std::move(name);
-    return expr;
-  }
-  const Builtin *method = findMethod(name);
-  if (!method)
-    failAt(namePosition, "expected a known method, got '" + name + "'");
-  ExprPtr expr = make(Expr::Kind::CallMethod, namePosition, std::move(operands));
-  expr->builtin = method;
-  expr->arguments = parseArguments();
-  checkArguments(*expr, "method");
-  return withHeight(std::move(expr));
+  ExprPtr expr = make(Expr::Kind::Attribute, peek().at, std::move(operands));
+  expr->text = expectName("an attribute");
+  return expr;
 }
 
 ExprPtr Parser::parseSubscript(ExprPtr object) {
@@ -341,8 +342,8 @@ ExprPtr Parser::parseSubscript(ExprPtr object) {
     if (operands.size() > 4)
       unexpected("']'");
   }
-  if (!slice && !part)
-    unexpected("a subscript");
+  if (!slice && !part) // x[] has the empty tuple as key
+    part = make(Expr::Kind::Tuple, position);
   operands.push_back(std::move(part));
   expectOperator("]");
   if (!slice)
@@ -356,41 +357,55 @@ ExprPtr Parser::parseSubscript(ExprPtr object) {
 Arguments Parser::parseArguments() {
   Arguments arguments;
   expectOperator("(");
+  bool first = true;
   while (!isOperator(")")) {
-    if (isOperator("*") || isOperator("**"))
-      unexpected("an argument (unpacking with * is not supported)");
-    if (peek().kind == Kind::Name && isOperator("=", 1)) {
+    if (!std::exchange(first, false)) {
+      expectOperator(",");
+      if (isOperator(")"))
+        break;
+    }
+    if (arguments.dict || (arguments.list && isOperator("*")))
+      unexpected("')'");
+    if (skipOperator("*")) {
+      arguments.list = parseExpression();
+    } else if (skipOperator("**")) {
+      arguments.dict = parseExpression();
+    } else if (peek().kind == Kind::Name && isOperator("=", 1)) {
+      const Position position = peek().at;
       std::string name = take().text;
       take();
+      for (const auto &other : arguments.named)
+        if (other.first == name)
+          failAt(position, "expected the argument '" + name + "' once, got it twice");
       arguments.named.emplace_back(std::move(name), parseExpression());
     } else {
-      if (!arguments.named.empty())
+      if (!arguments.named.empty() || arguments.list)
         unexpected("a named argument");
       arguments.positional.push_back(parseExpression());
     }
-    if (!skipOperator(","))
-      break;
   }
   expectOperator(")");
   return arguments;
 }
 
+/// What jinja2 and Python have, and this engine has not.
+static void refuseUnsupported(const Expr &callee, const std::string &name) {
+  static constexpr std::string_view methods[] = {"encode",   "maketrans",  "translate", "unescape",
+                                                 "to_bytes", "from_bytes", "fromhex",   "fromkeys"};
+  if (callee.kind == Expr::Kind::Attribute && std::find(std::begin(methods), std::end(methods), callee.text) != std::end(methods))
+    failAt(callee.at, "expected a supported method, got '" + callee.text + "'");
+  if (callee.kind == Expr::Kind::Name && name == "lipsum")
+    failAt(callee.at, "expected a supported function, got 'lipsum'");
+}
+
 ExprPtr Parser::parseCall(ExprPtr callee) {
+  refuseUnsupported(*callee, callee->kind == Expr::Kind::Name ? names[callee->name] : std::string());
+  std::vector<ExprPtr> operands;
   const Position position = callee->at;
-  if (callee->kind != Expr::Kind::Name)
-    failAt(peek().at, "expected a call of a function, macro or method, got one of another expression");
-  const std::string name = names[callee->name];
-  callee->arguments = parseArguments();
-  const Builtin *function = findFunction(name);
-  if (function && !bound.count(name)) {
-    callee->kind = Expr::Kind::CallBuiltin;
-    callee->builtin = function;
-    checkArguments(*callee, "function");
-  } else {
-    callee->kind = Expr::Kind::CallName;
-    calls.emplace_back(name, position);
-  }
-  return withHeight(std::move(callee));
+  operands.push_back(std::move(callee));
+  ExprPtr expr = make(Expr::Kind::Call, position, std::move(operands));
+  expr->arguments = parseArguments();
+  return withHeight(std::move(expr));
 }
 
 ExprPtr Parser::parseFilters(ExprPtr expr) {
@@ -405,25 +420,23 @@ ExprPtr Parser::parseFilters(ExprPtr expr) {
       return expr;
 }
 
+std::string Parser::parseDottedName(const char *what) {
+  std::string name = expectName(what);
+  while (skipOperator("."))
+    name += "." + expectName(what);
+  return name;
+}
+
 ExprPtr Parser::parseFilter(ExprPtr operand) {
   const Position position = peek().at;
-  std::string name = expectName("the name of a filter");
-  const Builtin *filter = findFilter(name);
-  if (!filter)
-    failAt(position, "expected a known filter, got '" + name + "'");
+  std::string name = parseDottedName("the name of a filter");
   std::vector<ExprPtr> operands;
   operands.push_back(std::move(operand));
   ExprPtr expr = make(Expr::Kind::Filter, position, std::move(operands));
-  expr->builtin = filter;
+  expr->builtin = findFilter(name); // Resolve.cpp says whether it may be unknown
+  expr->text = name;
   if (isOperator("("))
     expr->arguments = parseArguments();
-  checkArguments(*expr, "filter");
-  if (name == "map")
-    checkNestedBuiltin(*expr, 0, true);
-  else if (name == "select" || name == "reject")
-    checkNestedBuiltin(*expr, 0, false);
-  else if (name == "selectattr" || name == "rejectattr")
-    checkNestedBuiltin(*expr, 1, false);
   return withHeight(std::move(expr));
 }
 
@@ -431,65 +444,23 @@ ExprPtr Parser::parseTest(ExprPtr operand) {
   take(); // is
   const bool negated = skipName("not");
   const Position position = peek().at;
-  std::string name = expectName("the name of a test");
-  const Builtin *test = findTest(name);
-  if (!test && isOperator("==")) // "is ==" is not reachable as a name
-    unexpected("the name of a test");
-  if (!test)
-    failAt(position, "expected a known test, got '" + name + "'");
+  std::string name = parseDottedName("the name of a test");
   std::vector<ExprPtr> operands;
   operands.push_back(std::move(operand));
   ExprPtr expr = make(Expr::Kind::Test, position, std::move(operands));
-  expr->builtin = test;
+  expr->builtin = findTest(name);
+  expr->text = name;
   expr->negated = negated;
-  static constexpr std::string_view notArguments[] = {"else", "or", "and", "if", "is", "in", "not", "recursive"};
   const Token &next = peek();
-  bool hasArgument =
-      next.kind == Kind::String || next.kind == Kind::Integer || next.kind == Kind::Float || isOperator("[") || isOperator("{") ||
-      (next.kind == Kind::Name &&
-       std::find(std::begin(notArguments), std::end(notArguments), next.text) == std::end(notArguments));
-  if (isOperator("("))
+  bool hasArgument = next.kind == Kind::String || next.kind == Kind::Integer || next.kind == Kind::Float ||
+                     isOperator("[") || isOperator("{") ||
+                     (next.kind == Kind::Name && next.text != "else" && next.text != "or" && next.text != "and");
+  if (isOperator("(")) {
     expr->arguments = parseArguments();
-  else if (hasArgument)
+  } else if (hasArgument) {
+    if (isName("is"))
+      unexpected("one test");
     expr->arguments.positional.push_back(parsePostfix(parsePrimary()));
-  checkArguments(*expr, "test");
-  return withHeight(std::move(expr));
-}
-
-void Parser::checkArguments(const Expr &expr, const char *what) const {
-  const Builtin &builtin = *expr.builtin;
-  const std::string title = std::string(what) + " '" + std::string(builtin.name) + "'";
-  const size_t given = expr.arguments.positional.size();
-  if (builtin.variadic)
-    return;
-  if (given > builtin.parameters.size())
-    failAt(expr.at, title + ": expected at most " + std::to_string(builtin.parameters.size()) + " arguments, got " +
-                        std::to_string(given));
-  std::vector<bool> set(builtin.parameters.size());
-  std::fill(set.begin(), set.begin() + static_cast<long>(given), true);
-  for (const auto &[name, value] : expr.arguments.named) {
-    auto found = std::find(builtin.parameters.begin(), builtin.parameters.end(), name);
-    if (found == builtin.parameters.end())
-      failAt(expr.at, title + ": expected a known argument, got '" + name + "'");
-    size_t i = static_cast<size_t>(found - builtin.parameters.begin());
-    if (set[i])
-      failAt(expr.at, title + ": expected the argument '" + name + "' once, got it twice");
-    set[i] = true;
   }
-  for (size_t i = 0; i < builtin.required; ++i)
-    if (!set[i])
-      failAt(expr.at, title + ": expected the argument '" + std::string(builtin.parameters[i]) + "', got none");
-}
-
-/// map, select and their kin name another filter or test in a string.
-void Parser::checkNestedBuiltin(const Expr &expr, size_t position, bool filter) const {
-  if (expr.arguments.positional.size() <= position)
-    return;
-  const Expr &argument = *expr.arguments.positional[position];
-  const std::string *name = argument.kind == Expr::Kind::Constant ? argument.constant.string() : nullptr;
-  if (!name)
-    failAt(argument.at, std::string("expected the name of a ") + (filter ? "filter" : "test") +
-                            " as a string, got another expression");
-  if (filter ? !findFilter(*name) : !findTest(*name))
-    failAt(argument.at, std::string("expected a known ") + (filter ? "filter" : "test") + ", got '" + *name + "'");
+  return withHeight(std::move(expr));
 }

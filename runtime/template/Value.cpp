@@ -1,11 +1,10 @@
 #include "runtime/template/Value.h"
 
 #include "llmc/Support/Error.h"
-#include "runtime/template/Characters.h"
-#include "runtime/template/Interpreter.h"
+#include "runtime/template/Iteration.h"
 
 #include <algorithm>
-#include <charconv>
+#include <bit>
 #include <cmath>
 
 using namespace llmc;
@@ -15,24 +14,62 @@ using namespace llmc::jinja;
 // Dict
 //===----------------------------------------------------------------------===//
 
-size_t Dict::position(const Value &key) const {
-  if (const std::string *s = key.string()) {
-    auto it = index.find(*s);
-    return it == index.end() ? entries.size() : it->second;
+static std::string pointerKey(char kind, const void *pointer) {
+  return std::string(1, kind) + std::to_string(reinterpret_cast<uintptr_t>(pointer));
+}
+
+/// Integral floats have the key of the integer.
+static std::string numberKey(const Value &value) {
+  if (auto *d = value.get<double>()) {
+    if (std::isfinite(*d) && *d == std::trunc(*d))
+      return "i" + BigInt::truncate(*d).toString(16);
+    return "f" + std::to_string(std::bit_cast<uint64_t>(*d));
   }
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (!entries[i].first.isString() && equal(entries[i].first, key))
-      return i;
-  return entries.size();
+  return "i" + toBigInt(value).toString(16);
+}
+
+std::string jinja::hashKey(const Value &value) {
+  if (const std::string *s = value.string())
+    return "s" + *s;
+  if (value.isNumber())
+    return numberKey(value);
+  if (value.isNone())
+    return "n";
+  if (value.isUndefined())
+    return "u";
+  if (const List *l = value.list()) {
+    if (l->kind == List::Kind::Range) // by its items
+      return "r" + (l->items.empty() ? std::string() : hashKey(l->items.front()) + "," + hashKey(l->items.back())) + "," +
+             std::to_string(l->items.size());
+    if (l->kind == List::Kind::Values)
+      return pointerKey('v', l);
+    if (!l->isTuple())
+      throw Unhashable{value.typeName()};
+    std::string key = "t";
+    for (const Value &item : l->items) {
+      std::string part = hashKey(item);
+      key += std::to_string(part.size()) + ":" + part;
+    }
+    return key;
+  }
+  if (value.dict())
+    throw Unhashable{"dict"};
+  if (auto *space = value.get<std::shared_ptr<Namespace>>())
+    return pointerKey('p', space->get());
+  if (auto *generator = value.get<std::shared_ptr<Generator>>())
+    return pointerKey('p', generator->get());
+  if (auto *loop = value.get<std::shared_ptr<LoopState>>())
+    return pointerKey('p', loop->get());
+  return pointerKey('p', value.get<std::shared_ptr<const Callable>>()->get());
 }
 
 const Value *Dict::find(const Value &key) const {
-  size_t i = position(key);
-  return i < entries.size() ? &entries[i].second : nullptr;
+  auto it = index.find(hashKey(key));
+  return it == index.end() ? nullptr : &entries[it->second].second;
 }
 
 const Value *Dict::findName(std::string_view key) const {
-  auto it = index.find(std::string(key));
+  auto it = index.find("s" + std::string(key));
   return it == index.end() ? nullptr : &entries[it->second].second;
 }
 
@@ -41,14 +78,17 @@ static uint64_t addWeights(uint64_t a, uint64_t b) { return a + b < a ? UINT64_M
 void Dict::set(Value key, Value value) {
   weight = addWeights(weight, addWeights(key.weight(), value.weight()));
   depth = std::max({depth, key.depth() + 1, value.depth() + 1});
-  size_t i = position(key);
-  if (i < entries.size()) {
-    entries[i].second = std::move(value);
-    return;
-  }
-  if (const std::string *s = key.string())
-    index.emplace(*s, i);
-  entries.emplace_back(std::move(key), std::move(value));
+  auto [it, fresh] = index.emplace(hashKey(key), entries.size());
+  if (fresh)
+    entries.emplace_back(std::move(key), std::move(value));
+  else
+    entries[it->second].second = std::move(value);
+}
+
+void Dict::clear() {
+  auto old = std::move(entries);
+  entries.clear();
+  index.clear();
 }
 
 //===----------------------------------------------------------------------===//
@@ -59,21 +99,31 @@ Value Value::undefined(std::string name) {
   return Value(Storage(Undefined{std::make_shared<const std::string>(std::move(name))}));
 }
 
+Value Value::integer(const BigInt &i) {
+  if (auto small = i.toInt64())
+    return Value(*small);
+  return Value(Storage(std::make_shared<const BigInt>(i)));
+}
+
 static void checkDepth(unsigned depth) {
   if (depth > kMaxDataDepth)
     throw Error("template data: expected at most " + std::to_string(kMaxDataDepth) + " nested lists and dicts, got more");
 }
 
-Value Value::list(std::vector<Value> items, bool tuple) {
-  auto list = std::make_shared<List>();
-  for (const Value &item : items) {
-    list->depth = std::max(list->depth, item.depth() + 1);
-    list->weight = addWeights(list->weight, item.weight());
+Value Value::list(List list) {
+  for (const Value &item : list.items) {
+    list.depth = std::max(list.depth, item.depth() + 1);
+    list.weight = addWeights(list.weight, item.weight());
   }
-  checkDepth(list->depth);
-  list->items = std::move(items);
-  list->tuple = tuple;
-  return Value(Storage(std::shared_ptr<const List>(std::move(list))));
+  checkDepth(list.depth);
+  return Value(Storage(std::make_shared<const List>(std::move(list))));
+}
+
+Value Value::list(std::vector<Value> items, bool tuple) {
+  List list;
+  list.items = std::move(items);
+  list.kind = tuple ? List::Kind::Tuple : List::Kind::List;
+  return Value::list(std::move(list));
 }
 
 Value Value::dict(Dict dict) {
@@ -82,10 +132,11 @@ Value Value::dict(Dict dict) {
 }
 
 const char *Value::typeName() const {
+  static constexpr const char *lists[] = {"list", "tuple", "range", "dict_keys", "dict_values", "dict_items", "tuple"};
   if (auto *l = list())
-    return l->lazy ? "generator" : l->tuple ? "tuple" : "list";
-  static constexpr const char *names[] = {"undefined", "none", "bool",      "int",  "float",   "str",
-                                          "list",      "dict", "namespace", "loop", "function"};
+    return lists[static_cast<size_t>(l->kind)];
+  static constexpr const char *names[] = {"undefined", "none", "bool", "int",       "int",       "float", "str",
+                                          "str",       "list", "dict", "namespace", "generator", "loop",  "function"};
   return names[storage.index()];
 }
 
@@ -99,7 +150,7 @@ bool Value::truthy() const {
   if (auto *s = string())
     return !s->empty();
   if (auto *l = list())
-    return l->lazy || !l->items.empty();
+    return !l->items.empty();
   if (auto *d = dict())
     return d->size() != 0;
   return !isUndefined() && !isNone();
@@ -110,6 +161,8 @@ unsigned Value::depth() const {
     return l->depth;
   if (auto *d = dict())
     return d->depth;
+  if (auto *g = get<std::shared_ptr<Generator>>())
+    return (*g)->depth;
   return 0;
 }
 
@@ -118,25 +171,49 @@ uint64_t Value::weight() const {
     return l->weight;
   if (auto *d = dict())
     return d->weight;
+  if (auto *b = get<std::shared_ptr<const BigInt>>())
+    return 1 + (*b)->bits() / 64;
   auto *s = string();
   return s ? 1 + s->size() / 16 : 1;
 }
 
-static bool equalNumbers(const Value &a, const Value &b) {
-  auto integer = [](const Value &v, int64_t &out) {
-    if (auto *flag = v.get<bool>())
-      return out = *flag, true;
-    if (auto *i = v.get<int64_t>())
-      return out = *i, true;
-    return false;
-  };
-  int64_t x, y;
-  bool xInt = integer(a, x), yInt = integer(b, y);
-  if (xInt && yInt)
-    return x == y;
-  double dx = xInt ? static_cast<double>(x) : *a.get<double>();
-  double dy = yInt ? static_cast<double>(y) : *b.get<double>();
-  return dx == dy;
+BigInt jinja::toBigInt(const Value &integer) {
+  if (auto *big = integer.get<std::shared_ptr<const BigInt>>())
+    return **big;
+  auto *i = integer.get<int64_t>();
+  return BigInt(i ? *i : int64_t{*integer.get<bool>()});
+}
+
+double jinja::toDouble(const Value &number) {
+  if (auto *d = number.get<double>())
+    return *d;
+  if (auto *i = number.get<int64_t>())
+    return static_cast<double>(*i);
+  return toBigInt(number).toDouble();
+}
+
+/// Exact also between integers and floats, as in Python.
+int jinja::compareNumbers(const Value &a, const Value &b) {
+  auto *i = a.get<int64_t>(), *j = b.get<int64_t>();
+  if (i && j)
+    return *i < *j ? -1 : *i > *j;
+  auto *x = a.get<double>(), *y = b.get<double>();
+  if (x && y)
+    return std::isnan(*x) || std::isnan(*y) ? 2 : *x < *y ? -1 : *x > *y;
+  if (!x && !y)
+    return BigInt::compare(toBigInt(a), toBigInt(b));
+  const double d = x ? *x : *y;
+  if (std::isnan(d))
+    return 2;
+  int order; // of the integer against d
+  if (std::isinf(d)) {
+    order = d < 0 ? 1 : -1;
+  } else {
+    order = BigInt::compare(toBigInt(x ? b : a), BigInt::truncate(d));
+    if (order == 0)
+      order = d > std::trunc(d) ? -1 : d < std::trunc(d);
+  }
+  return x ? -order : order;
 }
 
 static bool equalDicts(const Dict &a, const Dict &b) {
@@ -148,148 +225,32 @@ static bool equalDicts(const Dict &a, const Dict &b) {
   });
 }
 
+static bool equalLists(const List &a, const List &b) {
+  if (&a == &b)
+    return true;
+  const bool sets = (a.kind == List::Kind::Keys || a.kind == List::Kind::Items) &&
+                    (b.kind == List::Kind::Keys || b.kind == List::Kind::Items);
+  if (sets)
+    return a.items.size() == b.items.size() && std::all_of(a.items.begin(), a.items.end(), [&](const Value &item) {
+             return std::any_of(b.items.begin(), b.items.end(), [&](const Value &other) { return equal(item, other); });
+           });
+  if (a.kind == List::Kind::Values || (a.kind != b.kind && !(a.isTuple() && b.isTuple())))
+    return false;
+  return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), equal);
+}
+
 bool jinja::equal(const Value &a, const Value &b) {
   if (a.isNumber() && b.isNumber())
-    return equalNumbers(a, b);
+    return compareNumbers(a, b) == 0;
+  if (a.isString() && b.isString())
+    return *a.string() == *b.string();
   if (a.storage.index() != b.storage.index())
     return false;
-  if (auto *s = a.string())
-    return *s == *b.string();
   if (auto *l = a.list())
-    return l->tuple == b.list()->tuple && std::equal(l->items.begin(), l->items.end(), b.list()->items.begin(),
-                                                     b.list()->items.end(), equal);
+    return equalLists(*l, *b.list());
   if (auto *d = a.dict())
-    return equalDicts(*d, *b.dict());
-  if (auto *n = a.get<std::shared_ptr<Namespace>>())
-    return *n == *b.get<std::shared_ptr<Namespace>>();
-  if (auto *l = a.get<LoopState *>())
-    return *l == *b.get<LoopState *>();
-  if (auto *c = a.get<std::shared_ptr<const Callable>>())
-    return *c == *b.get<std::shared_ptr<const Callable>>();
-  return true; // undefined, none
-}
-
-//===----------------------------------------------------------------------===//
-// Spelling
-//===----------------------------------------------------------------------===//
-
-std::string jinja::floatRepr(double value) {
-  if (std::isnan(value))
-    return "nan";
-  if (std::isinf(value))
-    return value < 0 ? "-inf" : "inf";
-  char buffer[40];
-  auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::scientific).ptr;
-  std::string digits(buffer, end); // d.ddde[+-]xx, shortest
-  size_t e = digits.find('e');
-  int exponent = std::atoi(digits.c_str() + e + 1);
-  if (exponent < -4 || exponent >= 16)
-    return digits; // Python also writes at least two exponent digits
-  end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::fixed).ptr;
-  std::string fixed(buffer, end);
-  return fixed.find('.') == std::string::npos ? fixed + ".0" : fixed;
-}
-
-namespace {
-class Speller {
-public:
-  std::string out;
-
-  void str(const Value &value) {
-    if (auto *s = value.string())
-      put(*s);
-    else if (!value.isUndefined())
-      repr(value);
-  }
-
-  void repr(const Value &value) {
-    if (auto *s = value.string())
-      string(*s);
-    else if (auto *l = value.list())
-      list(*l);
-    else if (auto *d = value.dict())
-      dict(*d);
-    else
-      put(scalar(value));
-  }
-
-private:
-  void put(std::string_view text) {
-    out += text;
-    if (out.size() > kMaxText)
-      throw TooLong();
-  }
-
-  static std::string scalar(const Value &value) {
-    if (value.isUndefined())
-      return "Undefined";
-    if (value.isNone())
-      return "None";
-    if (auto *b = value.get<bool>())
-      return *b ? "True" : "False";
-    if (auto *i = value.get<int64_t>())
-      return std::to_string(*i);
-    if (auto *d = value.get<double>())
-      return floatRepr(*d);
-    return std::string("<") + value.typeName() + ">";
-  }
-
-  void string(const std::string &s) {
-    const bool hasSingle = s.find('\'') != std::string::npos, hasDouble = s.find('"') != std::string::npos;
-    const char quote = hasSingle && !hasDouble ? '"' : '\'';
-    put(std::string_view(&quote, 1));
-    forEachCharacter(s, [&](uint32_t c, std::string_view bytes) {
-      char escaped[16];
-      if (c == '\\' || c == static_cast<uint32_t>(quote))
-        out += '\\', out += static_cast<char>(c);
-      else if (c == '\n')
-        out += "\\n";
-      else if (c == '\r')
-        out += "\\r";
-      else if (c == '\t')
-        out += "\\t";
-      else if (isPrintable(c))
-        out += bytes;
-      else
-        out.append(escaped, static_cast<size_t>(std::snprintf(
-                                escaped, sizeof(escaped), c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c)));
-    });
-    put(std::string_view(&quote, 1));
-  }
-
-  void list(const List &list) {
-    put(list.tuple ? "(" : "[");
-    for (size_t i = 0; i < list.items.size(); ++i) {
-      put(i ? ", " : "");
-      repr(list.items[i]);
-    }
-    if (list.tuple && list.items.size() == 1)
-      put(",");
-    put(list.tuple ? ")" : "]");
-  }
-
-  void dict(const Dict &dict) {
-    const char *separator = "{";
-    for (const auto &[key, value] : dict.items()) {
-      put(separator);
-      repr(key);
-      put(": ");
-      repr(value);
-      separator = ", ";
-    }
-    put(dict.size() ? "}" : "{}");
-  }
-};
-} // namespace
-
-std::string jinja::toRepr(const Value &value) {
-  Speller speller;
-  speller.repr(value);
-  return std::move(speller.out);
-}
-
-std::string jinja::toString(const Value &value) {
-  Speller speller;
-  speller.str(value);
-  return std::move(speller.out);
+    return d == b.dict() || equalDicts(*d, *b.dict());
+  if (a.isUndefined() || a.isNone())
+    return true;
+  return hashKey(a) == hashKey(b); // identity
 }

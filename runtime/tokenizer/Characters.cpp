@@ -42,7 +42,6 @@ static uint8_t classify(uint32_t c) {
   case UTF8PROC_CATEGORY_ZP: classes = kSpace; break;
   case UTF8PROC_CATEGORY_CC:
   case UTF8PROC_CATEGORY_CF:
-  case UTF8PROC_CATEGORY_CN:
   case UTF8PROC_CATEGORY_CO: classes = kOther; break;
   default: break;
   }

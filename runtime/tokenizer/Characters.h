@@ -15,7 +15,7 @@ enum CharacterClass : uint8_t {
   kPunctuation = 16,  // P and all of ASCII's
   kWord = 32,         // `\w`: Alphabetic, M, Nd, Pc, Join_Control
   kNonspacing = 64,   // Mn
-  kOther = 128,       // Cc, Cf, Cn, Co
+  kOther = 128,       // Cc, Cf, Co
 };
 
 namespace detail {

@@ -129,9 +129,13 @@ static std::string bert(const NormalizerStep &step, std::string text) {
   if (step.cleanText)
     text = mapCharacters(text, [](uint32_t c, std::string_view bytes, std::string &out) {
       const uint8_t classes = classesOf(c);
-      if (classes & kSpace) // tab and line ends are control characters, too
+      if (c == '\t' || c == '\n' || c == '\r')
         out += ' ';
-      else if (c != 0 && c != utf8::kReplacement && !(classes & kOther))
+      else if (c == utf8::kReplacement || classes & kOther) // the other spaces among control characters go, too
+        return;
+      else if (classes & kSpace)
+        out += ' ';
+      else
         out += bytes;
     });
   if (step.chineseChars)
@@ -164,15 +168,22 @@ static std::string strip(std::string_view text, bool left, bool right) {
   return std::string(text);
 }
 
+/// SentencePiece drops spaces at the end only when they are written as U+2581 already, and so
+/// drops those that the text spells, too.
 static std::string collapseSpaces(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (char c : text)
     if (c != ' ' || (!out.empty() && out.back() != ' '))
       out += c;
-  if (!out.empty() && out.back() == ' ')
-    out.pop_back();
-  return out;
+  for (std::string_view meta = kMetaspace;;) {
+    if (out.ends_with(' '))
+      out.pop_back();
+    else if (out.ends_with(meta))
+      out.resize(out.size() - meta.size());
+    else
+      return out;
+  }
 }
 
 std::string llmc::replaceAll(std::string_view text, std::string_view pattern, std::string_view content) {

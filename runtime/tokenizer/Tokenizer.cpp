@@ -86,7 +86,7 @@ static std::vector<NormalizerStep> normalizersOf(const TokenizerData &data) {
 
 static std::vector<PreTokenizerStep> preTokenizersOf(const TokenizerData &data) {
   std::vector<PreTokenizerStep> steps = data.preTokenizers;
-  if (!steps.empty() || !data.byteLevel())
+  if (data.model != TokenizerData::Model::BPE || !steps.empty() || !data.normalizers.empty() || !data.decoders.empty())
     return steps;
   for (const std::string &pattern : data.splitPatterns) {
     PreTokenizerStep step;

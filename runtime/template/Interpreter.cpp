@@ -276,8 +276,10 @@ Runtime::Flow Runtime::executeCaptured(const Stmt &stmt) {
     Value value = throughFilters(stmt, string(std::move(text)));
     if (stmt.kind == Stmt::Kind::SetBlock)
       assign(stmt.targets[0], value);
+    else if (value.isString())
+      emit(*value.string());
     else
-      emit(toString(value));
+      fail(std::string("expected the filters of a block to give a string, got ") + value.typeName());
   }
   leave(stmt.frame);
   return flow;

@@ -214,34 +214,54 @@ private:
     moveTo(end);
   }
 
-  void lexNumber() {
-    auto digits = [&](size_t i) {
-      while (std::isdigit(static_cast<unsigned char>(charAt(i))) ||
-             (charAt(i) == '_' && std::isdigit(static_cast<unsigned char>(charAt(i + 1)))))
-        ++i;
-      return i;
-    };
-    size_t end = digits(at);
-    bool isFloat = false;
-    // "1.x" stays an attribute access, and "x.0.1" is two of them.
-    bool afterDot = !tokens.empty() && tokens.back().kind == Kind::Operator && tokens.back().text == ".";
-    if (!afterDot && charAt(end) == '.' && std::isdigit(static_cast<unsigned char>(charAt(end + 1)))) {
-      end = digits(end + 1);
-      isFloat = true;
-    }
-    if (!afterDot && (charAt(end) == 'e' || charAt(end) == 'E')) {
-      size_t e = end + 1;
-      if (charAt(e) == '+' || charAt(e) == '-')
-        ++e;
-      if (std::isdigit(static_cast<unsigned char>(charAt(e)))) {
-        end = digits(e);
-        isFloat = true;
-      }
-    }
+  /// Digits of a base with single underscores between them.
+  template <typename F> size_t digitsFrom(size_t i, F isDigit) const {
+    while (isDigit(charAt(i)) || (charAt(i) == '_' && isDigit(charAt(i + 1))))
+      ++i;
+    return i;
+  }
+
+  static bool isDecimalDigit(char c) { return c >= '0' && c <= '9'; }
+
+  void pushNumber(Kind kind, size_t end) {
     std::string text = source.substr(at, end - at);
     text.erase(std::remove(text.begin(), text.end(), '_'), text.end());
-    push(isFloat ? Kind::Float : Kind::Integer, text);
+    push(kind, text);
     moveTo(end);
+  }
+
+  /// 0x1f, 0o17, 0b11
+  bool lexPrefixedInteger() {
+    const char kind = static_cast<char>(std::tolower(static_cast<unsigned char>(charAt(at + 1))));
+    if (source[at] != '0' || (kind != 'x' && kind != 'o' && kind != 'b'))
+      return false;
+    size_t end = digitsFrom(at + 2, [&](char c) {
+      return kind == 'x' ? isHex(c) : c >= '0' && c <= (kind == 'o' ? '7' : '1');
+    });
+    if (end == at + 2)
+      return false;
+    pushNumber(Kind::Integer, end);
+    return true;
+  }
+
+  void lexNumber() {
+    // "1.x" stays an attribute access, and "x.0.1" is two of them.
+    const bool afterDot = at > 0 && source[at - 1] == '.';
+    size_t end = digitsFrom(at, isDecimalDigit);
+    const size_t integer = end;
+    if (!afterDot && charAt(end) == '.' && isDecimalDigit(charAt(end + 1)))
+      end = digitsFrom(end + 1, isDecimalDigit);
+    if (!afterDot && (charAt(end) == 'e' || charAt(end) == 'E')) {
+      const size_t e = end + 1 + (charAt(end + 1) == '+' || charAt(end + 1) == '-');
+      if (isDecimalDigit(charAt(e)))
+        end = digitsFrom(e, isDecimalDigit);
+    }
+    if (end != integer)
+      return pushNumber(Kind::Float, end);
+    if (lexPrefixedInteger())
+      return;
+    // A number that begins with 0 has no other digits.
+    pushNumber(Kind::Integer, source[at] == '0' ? digitsFrom(at, [](char c) { return c == '0'; }) : end);
   }
 
   static bool isHex(char c) { return std::isxdigit(static_cast<unsigned char>(c)); }
@@ -256,6 +276,8 @@ private:
     }
     if (c == '\n')
       return i + 2;
+    if (c == 'N')
+      failAt(position, "expected no \\N escape in a string, which is not supported");
     if (c >= '0' && c <= '7') {
       uint32_t value = 0;
       size_t j = i + 1;

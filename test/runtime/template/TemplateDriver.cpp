@@ -1,9 +1,7 @@
 // Renders the cases that the comparison scripts write (render_all_templates.py,
 // differential_fuzz.py): JSON lines in, JSON lines out, in the same order.
 //
-// In:  {"template": TEXT, "context": {...}} renders with these variables alone, or
-//      {"template": TEXT, "context_text": "JSON"} where key order and numbers must survive, or
-//      {"template": TEXT, "messages": "JSON", "tools": "JSON", "extra": "JSON", "prompt": BOOL}.
+// In:  {"template": TEXT, "context_text": "JSON"}: the variables, whose order and numbers survive as a string.
 // Out: {"text": TEXT} or {"error": MESSAGE}.
 
 #include "llmc/Support/Error.h"
@@ -26,16 +24,7 @@ static std::tm fixedNow() {
 
 static std::string render(const json &given) {
   ChatTemplate chatTemplate = ChatTemplate::parse(given["template"].get<std::string>());
-  if (given.contains("messages")) {
-    ChatOptions options;
-    options.now = fixedNow();
-    options.addGenerationPrompt = given.value("prompt", false);
-    options.toolsJson = given.value("tools", "");
-    options.extraJson = given.value("extra", "");
-    return renderChatJson(chatTemplate, given["messages"].get<std::string>(), options);
-  }
-  std::string context = given.contains("context_text") ? given["context_text"].get<std::string>() : given["context"].dump();
-  return chatTemplate.render(jinja::Value::fromJson(context, "context"), fixedNow());
+  return chatTemplate.render(jinja::Value::fromJson(given["context_text"].get<std::string>(), "context"), fixedNow());
 }
 
 int main() {

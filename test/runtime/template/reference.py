@@ -32,7 +32,8 @@ def render(source, context):
 
 def drive(driver, cases):
     """Answers of the C++ engine to `cases`, see TemplateDriver.cpp."""
-    lines = "".join(json.dumps(case, ensure_ascii=True) + "\n" for case in cases)
+    text = lambda case: {"template": case["template"], "context_text": json.dumps(case["context"])}  # keeps numbers exact
+    lines = "".join(json.dumps(text(case)) + "\n" for case in cases)
     done = subprocess.run([driver], input=lines.encode(), stdout=subprocess.PIPE, env={**os.environ, "LC_ALL": "C"})
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or len(answers) != len(cases):

@@ -12,6 +12,7 @@ import tempfile
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.models.llama import modeling_llama
 
 here = os.path.dirname(os.path.abspath(__file__))
 spec = importlib.util.spec_from_file_location("tiny", os.path.join(here, "make-tiny-models.py"))
@@ -20,6 +21,21 @@ spec.loader.exec_module(tiny)
 
 PROMPT = "In the beginning there was another one; then the thing ran: x = 3*(é + 漢)\n"
 COUNT = 24
+
+
+def rotate_part(network, spec):
+    """transformers' Llama rotates whole heads whatever the config says; its families that rotate a part (GLM, StableLM) do it so."""
+    whole, dim = modeling_llama.apply_rotary_pos_emb, int(tiny.head_dim(spec) * spec["partial"])
+
+    def apply(q, k, cos, sin, **options):
+        if cos.shape[-1] == q.shape[-1]:
+            return whole(q, k, cos, sin, **options)
+        n = cos.shape[-1]
+        q_part, k_part = whole(q[..., :n], k[..., :n], cos, sin, **options)
+        return torch.cat((q_part, q[..., n:]), -1), torch.cat((k_part, k[..., n:]), -1)
+
+    modeling_llama.apply_rotary_pos_emb = apply
+    network.model.rotary_emb.inv_freq = spec.get("theta", 10000.0) ** -(torch.arange(0, dim, 2).float() / dim)
 
 
 def build(name, folder):
@@ -34,6 +50,8 @@ def build(name, folder):
     if tiny.FAMILIES[family]["tied"]:
         state["lm_head.weight"] = state["model.embed_tokens.weight"]
     network.load_state_dict(state, strict=True)
+    if "partial" in tiny.FAMILIES[family]:
+        rotate_part(network, tiny.FAMILIES[family])
     return AutoTokenizer.from_pretrained(folder), network
 
 

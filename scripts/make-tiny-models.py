@@ -32,6 +32,10 @@ FAMILIES = {
     "llama-bias": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=48, ffn=128, tied=True, seed=5, bias=True, out_bias=True),
     "qwen2": dict(family="qwen2", hidden=192, heads=6, kv=2, head_dim=32, ffn=224, tied=False, seed=6, bias=True, theta=1e6),
     "mistral-window": dict(family="mistral", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=False, seed=7, window=24),
+    # a token sees itself alone; a window in every layer of the family whose layers may differ; half of each head is rotated
+    "mistral-self": dict(family="mistral", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=True, seed=15, window=1),
+    "qwen2-window": dict(family="qwen2", hidden=96, heads=6, kv=2, head_dim=32, ffn=112, tied=True, seed=16, bias=True, window=24),
+    "llama-partial": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=True, seed=17, partial=0.5),
     # whole blocks of 256 in every matrix
     "llama-256": dict(family="llama", hidden=256, heads=4, kv=2, head_dim=64, ffn=256, tied=False, seed=14),
     # every shape of attention: sizes of a head, heads that share a KV head
@@ -71,6 +75,9 @@ MODELS = {
     "qwen2.q8_0": ("qwen2", "gguf", "Q8_0", "Q8_0"),
     "qwen2.q4_1": ("qwen2", "gguf", "Q4_1", "Q8_0"),
     "mistral-window.hf-f32": ("mistral-window", "hf", "F32", "F32"),
+    "mistral-self.hf-f32": ("mistral-self", "hf", "F32", "F32"),
+    "qwen2-window.hf-f32": ("qwen2-window", "hf", "F32", "F32"),
+    "llama-partial.hf-f32": ("llama-partial", "hf", "F32", "F32"),
 }
 # The same, for devices with kernels of their own for each size of a head (benchmarks/device.sh).
 SHAPES = {
@@ -248,7 +255,12 @@ def hf_config(spec, torch_dtype):
     elif family == "mistral":
         config.update(head_dim=spec["head_dim"], sliding_window=spec["window"])
     elif family == "qwen2":
-        config.update(use_sliding_window=False, sliding_window=None)
+        window = spec.get("window")
+        config.update(use_sliding_window=window is not None, sliding_window=window, head_dim=spec["head_dim"])
+        if window:
+            config.update(max_window_layers=0)  # the first layer that has it
+    if "partial" in spec:
+        config.update(partial_rotary_factor=spec["partial"])
     return config
 
 

@@ -15,6 +15,7 @@ import time
 
 import common
 import context
+import split
 
 
 def gguf(version=3, tensors=0, pairs=0, body=b""):
@@ -83,6 +84,54 @@ def bad_gguf(ctx, folder, good):
     yield "GGUF with a tensor behind its end", raw("offset", data[:at] + struct.pack("<Q", 2**40) + data[at + 8:]), ("blk.0.ffn_up",)
 
 
+def bad_keys(ctx, folder, good):
+    """(name, path, needles) of well-formed GGUF files whose keys or tensors are wrong."""
+    pairs, table = split.take_apart(good)
+
+    def file(name, content):
+        return write(os.path.join(folder, name.replace(" ", "-").replace("/", "-") + ".gguf"), content)
+
+    def key(name, kind, value, what):
+        changed = [(k, raw) for k, raw in pairs if k != name] + [(name, string(name.encode()) + struct.pack("<I", kind) + value)]
+        return f"GGUF with {what}", file(what, split.put_together(changed, table)), (name,)
+
+    u32, i32, f32 = (lambda v: struct.pack("<I", v)), (lambda v: struct.pack("<i", v)), (lambda v: struct.pack("<f", v))
+    yield key("llama.context_length", 8, string(b"256"), "a length that is a string")
+    yield key("llama.block_count", 6, f32(2.0), "a float of layers")
+    yield key("llama.block_count", 4, u32(2**31 - 1), "2^31 layers")[:2] + ("blk.2.",)
+    yield key("llama.embedding_length", 4, u32(0), "hidden size 0")
+    yield key("llama.attention.head_count", 5, i32(-4), "negative heads")
+    yield key("llama.attention.head_count_kv", 4, u32(3), "kv heads that do not divide")
+    yield key("llama.attention.value_length", 4, u32(16), "values shorter than keys")
+    yield key("llama.rope.dimension_count", 4, u32(31), "an odd number of rotated dimensions")
+    yield key("llama.attention.layer_norm_rms_epsilon", 6, f32(float("nan")), "epsilon NaN")
+    yield key("llama.attention.sliding_window", 5, i32(-1), "a negative window")
+    yield key("llama.rope.scaling.type", 8, string(b"spiral"), "unknown rope scaling")
+    yield key("llama.rope.scaling.factor", 6, f32(0.0), "rope factor 0")
+    yield key("general.alignment", 5, i32(32), "a signed alignment")
+    yield key("tokenizer.ggml.tokens", 9, struct.pack("<IQI", 5, 1, 1), "tokens that are numbers")
+    yield key("tokenizer.ggml.scores", 9, struct.pack("<IQ", 0, 269) + bytes(269), "scores that are bytes")
+    yield key("tokenizer.ggml.token_type", 9, struct.pack("<IQi", 5, 1, 1), "too few token types")
+    yield key("tokenizer.ggml.eos_token_id", 4, u32(2**31), "an end token out of range")
+    yield key("tokenizer.ggml.model", 8, string(b"abacus"), "an unknown tokenizer")
+    yield key("tokenizer.chat_template", 8, string(b"{% if %}"), "a broken template")[:2] + (("template", "line"),)
+    yield "GGUF with a key twice", file("twice", split.put_together(pairs + pairs[:1], table)), (pairs[0][0], "once")
+    yield "GGUF with a tensor twice", file("tensor-twice", split.put_together(pairs, table + table[:1])), (table[0][0], "once")
+    yield "GGUF with tensors that overlap", file("overlap", split.put_together(pairs, table, {table[1][0]: 32})), (table[1][0], table[0][0])
+    yield "GGUF with a tensor off its alignment", file("align", split.put_together(pairs, table, {table[1][0]: 33})), (table[1][0], "33")
+    entry = table[1][1]
+    zero = [table[0], [table[1][0], entry[:-12] + struct.pack("<QI", 0, struct.unpack("<I", entry[-4:])[0]), table[1][2]], *table[2:]]
+    yield "GGUF with an extent of 0", file("zero", split.put_together(pairs, zero)), (table[1][0],)
+    retired = [table[0], [table[1][0], entry[:-4] + struct.pack("<I", 36), table[1][2]], *table[2:]]
+    yield "GGUF with a retired tensor type", file("retired", split.put_together(pairs, retired)), (table[1][0], "IQ4_NL_4_4")
+    deep = string(b"deep") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 60 + struct.pack("<IQ", 4, 0)
+    yield "GGUF with 60 nested arrays", file("deep", split.put_together(pairs + [("deep", deep)], table)), ("deep",)
+    parts = split.split(good, folder, 3)
+    os.remove(parts[1])
+    yield "split GGUF without its second part", parts[0], ("m-00002-of-00003.gguf", "part 2 of 3")
+    yield "split GGUF under another name", shutil.copyfile(parts[0], os.path.join(folder, "renamed.gguf")), ("split.no", "-00001-of-00003.gguf")
+
+
 def bad_folders(ctx, folder, good):
     """(name, path, needles) of damaged Hugging Face folders."""
     def copy(name):
@@ -129,6 +178,38 @@ def bad_folders(ctx, folder, good):
     json.dump({"weight_map": {"model.norm.weight": "../outside.safetensors"}},
               open(os.path.join(path, "model.safetensors.index.json"), "w"))
     yield "index that leads out of the folder", path, ("../outside.safetensors",)
+    path = copy("link")
+    os.rename(os.path.join(path, "config.json"), os.path.join(folder, "outside.json"))
+    os.symlink("../outside.json", os.path.join(path, "config.json"))
+    yield "config.json that is a link out of the folder", path, ("config.json", "outside.json")
+    path = copy("utf16")
+    text = open(os.path.join(path, "config.json"), encoding="utf-8").read()
+    write(os.path.join(path, "config.json"), text.encode("utf-16"))
+    yield "config.json in UTF-16", path, ("config.json", "UTF-16")
+    path = copy("deep")
+    write(os.path.join(path, "generation_config.json"), b"[" * 100000)
+    yield "generation_config.json of 100000 brackets", path, ("generation_config.json", "128 nested")
+    for key, value in (("hidden_size", 64.5), ("intermediate_size", -96), ("num_hidden_layers", 0), ("vocab_size", 2**63), ("rms_norm_eps", 0),
+                       ("num_key_value_heads", 3), ("max_position_embeddings", "256"), ("rope_theta", 0), ("head_dim", 0),
+                       ("hidden_act", "gelu"), ("partial_rotary_factor", 2), ("quantization_config", {"quant_method": "gptq"})):
+        yield f"folder with {key} {value}", config(f"number-{key}", **{key: value}), (key,)
+    header = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+    names = [name for name in header if name != "__metadata__"]
+
+    def headed(name, change):
+        changed = json.loads(json.dumps(header))
+        change(changed)
+        text = json.dumps(changed).encode()
+        return weights(name, struct.pack("<Q", len(text)) + text + data[8 + struct.unpack("<Q", data[:8])[0]:])
+
+    first, second = names[:2]
+    yield "safetensors whose tensors overlap", headed("overlap", lambda h: h[second].update(data_offsets=h[first]["data_offsets"], shape=h[first]["shape"])), (second,)
+    yield "safetensors with a hole", headed("hole", lambda h: h.pop(first)), ("cover",)
+    yield "safetensors with a wrong span", headed("span", lambda h: h[first].update(shape=[1])), (first, "data_offsets")
+    yield "safetensors with an unknown type", headed("dtype", lambda h: h[first].update(dtype="F7")), (first, "F7")
+    yield "safetensors with a negative extent", headed("negative", lambda h: h[first].update(shape=[-1, 96])), (first, "shape")
+    yield "safetensors with extents that overflow", headed("overflow", lambda h: h[first].update(shape=[2**40, 2**40])), (first, "shape")
+    yield "safetensors with metadata that is a number", headed("metadata", lambda h: h.update(__metadata__={"a": 1})), ("__metadata__",)
 
 
 def models(checks, ctx):
@@ -138,8 +219,13 @@ def models(checks, ctx):
     good = tiny.write(folder, "llama-tied.q4_0")
     good_folder = tiny.write(folder, "llama-tied.hf-f32")
     refused(checks, "a missing file", ctx.compile(os.path.join(folder, "no-such.gguf"), "bad-out"), 1, "no-such.gguf")
-    for name, path, needles in [*bad_gguf(ctx, folder, good), *bad_folders(ctx, folder, good_folder)]:
+    for name, path, needles in [*bad_gguf(ctx, folder, good), *bad_keys(ctx, folder, good), *bad_folders(ctx, folder, good_folder)]:
         refused(checks, name, ctx.compile(path, "bad-out", timeout=60), 1, *needles)
+        for sub in ("inspect", "plan"):
+            # A plan needs no weights and neither looks at the template.
+            if "template" in name or (sub == "plan" and name == "folder without weights"):
+                continue
+            refused(checks, f"{sub}: {name}", common.run([ctx.llmc, sub, path], timeout=60), 1, *needles)
     checks.check("bad input leaves no output", not [f for f in os.listdir(ctx.work) if f.startswith("bad-out")])
     # byte-order marks and CRLF change nothing
     path = os.path.join(folder, "bom")

@@ -2,7 +2,7 @@
 """End-to-end tests: llmc compiles real and tiny models, the executables are held against stored goldens.
 
   run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
-Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, tiny, cts, bad, faults, cuda.
+Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, tiny, split, cts, bad, faults, cuda.
 Needs numpy.
 """
 import argparse
@@ -20,6 +20,7 @@ import cts
 import hf
 import levels
 import smollm2
+import split
 import tiny
 import verify
 import weights
@@ -48,6 +49,7 @@ GROUPS = {
     "faults": [("planted fault in a weight", verify.weight_fault), ("planted fault in a kernel", verify.kernel_fault)],
     "hf": [("Hugging Face folder of SmolLM2", hf.folder)],
     "tiny": [("inspect and plan", tiny.inspecting), ("tiny models", tiny.all_models)],
+    "split": [("models in several GGUF files", split.all_parts)],
     "cts": [("conformance suite", cts.cpu)],
     "cuda": [("tiny models for a GPU", cuda.tiny_models), ("SmolLM2 for a GPU", cuda.smollm2), ("weights beside a GPU executable", cuda.separate),
              ("random weights for a GPU", cuda.random_weights), ("flags for a GPU", cuda.flags), ("device.sh", cuda.device_script)],

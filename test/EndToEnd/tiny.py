@@ -29,8 +29,10 @@ def one(checks, ctx, path, name, storage, prompt, golden):
             wanted = golden["greedy_ids"]
             checks.check(f"{label}: prompt ids", prompt_ids == ids)
             checks.check(f"{label}: greedy ids", made == wanted, "" if made == wanted else f"expected {wanted}, got {made}")
-        chunked = cli.logits_bytes(exe, ids, "--chunk", 7, "--threads", 1)
-        checks.check(f"{label}: equal bits in chunks of 7", chunked == cli.logits_bytes(exe, ids))
+        whole = cli.logits_bytes(exe, ids)
+        for chunk in (7, 1):
+            chunked = cli.logits_bytes(exe, ids, "--chunk", chunk, "--threads", 1)
+            checks.check(f"{label}: equal bits in chunks of {chunk}", chunked == whole)
         result = common.run([exe, "verify"])
         checks.check(f"{label}: verify passes", result.code == 0, "" if result.code == 0 else (result.text + result.errors).strip()[-200:])
 

@@ -4,6 +4,7 @@
 #include "llmc/Support/Text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 using namespace llmc;
@@ -116,15 +117,26 @@ private:
     facts.vocab = *vocab;
   }
 
+  /// A number that stays positive and finite in f32, which the table uses.
+  std::optional<double> positive(const char *suffix) const {
+    auto value = metadata.real(key(suffix));
+    if (value && (!std::isfinite(static_cast<float>(*value)) || !(static_cast<float>(*value) > 0)))
+      metadata.fail(key(suffix), "expected a positive finite number, got " + std::to_string(*value));
+    return value;
+  }
+
   void readRope() {
     RopeFacts &rope = facts.rope;
     rope.interleavedRows = facts.architecture == "llama";
     rope.rotaryDim = metadata.optionalExtent(key("rope.dimension_count")).value_or(facts.headDim);
-    rope.theta = metadata.real(key("rope.freq_base")).value_or(10000.0);
+    if (metadata.find(key("rope.dimension_count")) && (rope.rotaryDim % 2 || rope.rotaryDim > facts.headDim))
+      metadata.fail(key("rope.dimension_count"), "expected an even number of rotated dimensions up to the head dimension " +
+                                                     std::to_string(facts.headDim) + ", got " + std::to_string(rope.rotaryDim));
+    rope.theta = positive("rope.freq_base").value_or(10000.0);
     const std::string *type = metadata.string(key("rope.scaling.type"));
-    auto factor = metadata.real(key("rope.scaling.factor"));
+    auto factor = positive("rope.scaling.factor");
     if (!factor)
-      factor = metadata.real(key("rope.scale_linear"));
+      factor = positive("rope.scale_linear");
     if (type && *type != "none" && *type != "linear")
       metadata.fail(key("rope.scaling.type"), "expected none or linear, got " + quote(*type));
     // A factor without a type means linear, as in llama.cpp; linear without a factor scales nothing.

@@ -150,10 +150,10 @@ TEST(Rope, GGUFScaling) {
   EXPECT_EQ(rope.scaling, RopeFacts::Scaling::None);
   expectError(load([](auto &w) { w.string("llama.rope.scaling.type", "yarn"); }),
               {"rope.scaling.type", "\"yarn\""});
-  expectError(load([](auto &w) { w.f32("llama.rope.scaling.factor", 0); }), {"factor"});
-  expectError(load([](auto &w) { w.f32("llama.rope.freq_base", -1); }), {"theta"});
-  expectError(load([](auto &w) { w.f32("llama.rope.freq_base", std::numeric_limits<float>::infinity()); }),
-              {"theta"});
+  for (float bad : {0.0f, -1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+    for (std::string key : {"llama.rope.scaling.factor", "llama.rope.scale_linear", "llama.rope.freq_base"})
+      expectError(load([&](auto &w) { w.f32(key, bad); }), {"key \"" + key + "\" at byte", "positive finite"});
+  expectError(load([](auto &w) { w.raw("llama.rope.freq_base", 12, bytesOf(1e300)); }), {"llama.rope.freq_base"}); // not in f32
 }
 
 TEST(Rope, Theta) {

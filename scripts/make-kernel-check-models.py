@@ -5,8 +5,8 @@
 
 Writes OUT_DIR/000-FAMILY-STORAGE, ... and OUT_DIR/list.txt with a line "FOLDER STORAGE" each; STORAGE is for --random-storage.
 Hidden, ffn and vocabulary are no multiples of a tile (64 or 128 rows or columns): 16 times an odd number, or 32 times one where the
-storage has blocks of 32; odd. What attention takes and gives is heads * head_dim wide, which with heads of 64 and more is a multiple
-of 64. Only the standard library; the same shapes everywhere.
+storage has blocks of 32, 256 times one where it has blocks of 256; odd. What attention takes and gives is heads * head_dim wide, which with heads of 64 and more is a multiple
+of 64; rows that are no whole blocks of 256 get llmc's fallback of 32. Only the standard library; the same shapes everywhere.
 """
 import json
 import os
@@ -15,7 +15,7 @@ import sys
 
 HEAD_DIMS = [16, 48, 64, 64, 80, 96, 128, 128, 256]
 GROUPS = [1, 2, 3, 5, 7, 8]
-STORAGES = ["bf16", "f16", "f32", "q4_0", "q4_1", "q8_0"]
+STORAGES = ["bf16", "f16", "f32", "q4_0", "q4_1", "q8_0", "q5_0", "q5_1", "iq4_nl", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_xs"]
 FAMILIES = ["llama", "llama", "qwen2", "mistral"]
 CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "mistral": "MistralForCausalLM"}
 
@@ -31,8 +31,8 @@ def shape(rng, storage):
     kv = rng.choice([n for n in (1, 2, 3, 4) if n == 1 or n * group * head_dim <= 2048])
     heads = kv * group
     unit = 16
-    if storage.startswith("q"):
-        unit = 32
+    if "q" in storage:
+        unit = 256 if storage.endswith(("_k", "_xs")) else 32
         if heads * head_dim % 32:
             kv, heads = kv * 2, heads * 2
     config = {

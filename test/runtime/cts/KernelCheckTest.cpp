@@ -21,6 +21,9 @@ TEST(KernelName, SaysWhatTheKernelComputes) {
   EXPECT_EQ(KernelName::parse("linear_bf16_bf16_nk_576x960_bias_m8").arith, Arith::BF16);
   EXPECT_EQ(KernelName::parse("linear_bf16_eo32_bf16_pairs_576x960_m1").arith, Arith::BF16_EO32);
   EXPECT_EQ(KernelName::parse("gated_q16_g32_q8_0_576x1536_m256").arith, Arith::Q16_G32);
+  EXPECT_EQ(KernelName::parse("linear_bf16_q4_k_1024x512").arith, Arith::BF16);
+  EXPECT_EQ(KernelName::parse("gated_q8_g32_iq4_xs_256x512_m1").arith, Arith::Q8_G32);
+  EXPECT_EQ(KernelName::parse("embedding_q2_k_256").op, Op::Embedding);
   EXPECT_EQ(KernelName::parse("rope_append_9_3x64_32").headDim, 64);
   EXPECT_EQ(KernelName::parse("rope_9x80_40").headDim, 80);
   const KernelName attention = KernelName::parse("attention_9_3x64_bf16_w24_q7");

@@ -34,13 +34,14 @@ struct Product {
   int64_t columns() const { return 16 * panels; }
   /// Pipelines pay, and stay loops, from a few steps of k on.
   bool wide() const { return arith == lm::Arith::BF16 && format == tile::Format::BF16NK && k % 64 == 0 && k >= 256; }
+  Epilogue needs(Epilogue epilogue) const { return tile::recordK(format) > 64 ? Epilogue::LongRecords : epilogue; }
   /// Column blocks of a launch.
   int64_t take(const LinearSchedule &schedule, int64_t panelsOfAll) {
     // Copies of boxes give zeros past the end; other kernels read only what is there.
     panels = schedule.pipelined ? schedule.panels : std::gcd(schedule.panels, panelsOfAll);
     ragged = panelsOfAll % panels;
     stepK = std::max(schedule.stepK, tile::recordK(format));
-    partK = arith == lm::Arith::BF16 ? std::min(stepK, std::max<int64_t>(schedule.stepK, 64)) : stepK;
+    partK = arith == lm::Arith::BF16 && tile::recordK(format) > 64 ? schedule.stepK : stepK;
     return (panelsOfAll + panels - 1) / panels;
   }
 };
@@ -181,7 +182,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
 
     int64_t panels = p.n / 16;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), bias ? Epilogue::Bias : Epilogue::None)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(bias ? Epilogue::Bias : Epilogue::None))) {
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
       int64_t blocks = p.take(schedule, panels);

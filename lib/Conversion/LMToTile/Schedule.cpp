@@ -26,7 +26,7 @@ static constexpr LinearSchedule kTensorCore[] = {
     {"m128", UINT32_MAX, 128, 128, 128, 0, 4, 32},
 };
 
-// A gated product keeps two tiles of sums.
+// A gated product keeps two tiles of sums, one over records of 256 k their scales.
 static constexpr LinearSchedule kTensorCoreGated[] = {
     {"m8", 8, 8, 8, 8, 0, 4, 128},
     {"m32", 32, 32, 32, 32, 0, 4, 32},
@@ -58,7 +58,7 @@ llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide,
   if (arith == lm::Arith::BF16 && wide)
     return epilogue == Epilogue::None ? Table(kWarpgroups) : kWarpgroupsGated;
   if (arith == lm::Arith::BF16)
-    return epilogue == Epilogue::Gated ? Table(kTensorCoreGated) : kTensorCore;
+    return epilogue == Epilogue::Gated || epilogue == Epilogue::LongRecords ? Table(kTensorCoreGated) : kTensorCore;
   if (arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32)
     return kQuantized;
   return kWide;

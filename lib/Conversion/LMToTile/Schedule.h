@@ -19,8 +19,9 @@ struct LinearSchedule {
   bool pipelined = false; ///< tile-pipeline-cuda takes it: the last unit may have panels past the end
 };
 
-/// What needs registers beside the sums.
-enum class Epilogue { None, Bias, Gated };
+/// What needs registers beside the sums: a bias, a second tile of sums, or records of codes so long that their scales and
+/// addresses do.
+enum class Epilogue { None, Bias, Gated, LongRecords };
 
 /// The classes of an arithmetic, ascending; `wide`: dense bf16 weights in whole steps of k, on a GPU. Measured:
 /// docs/performance.md.

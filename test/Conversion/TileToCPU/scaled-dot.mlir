@@ -55,13 +55,15 @@ tile.kernel @wide(%x: memref<?x32xi16>, %s: memref<?x1x2xf32>, %w: memref<2x1x32
 // AVX2: arith.subi {{.*}} : vector<16xi16>
 // AVX2: llvm.getelementptr %{{.*}}[64]
 // AVX2: llvm.getelementptr %{{.*}}[80]
-// AVX2-COUNT-32: llvm.x86.avx2.pmadd.wd
-// AVX2-NOT: pmadd
-// AVX2: llvm.intr.fma
-// AVX2-COUNT-3: llvm.intr.fma
-// AVX2-NOT: llvm.intr.fma
+// AVX2-COUNT-16: llvm.x86.avx2.pmadd.wd
+// AVX2-COUNT-2: llvm.intr.fma
+// AVX2-COUNT-16: llvm.x86.avx2.pmadd.wd
+// AVX2-COUNT-2: llvm.intr.fma
+// AVX2-NOT: {{pmadd|intr.fma}}
 // VNNI-LABEL: llvm.func @q6_k
-// VNNI-COUNT-16: llvm.x86.avx512.vpdpwssd.512
+// VNNI-COUNT-8: llvm.x86.avx512.vpdpwssd.512
+// VNNI: llvm.intr.fma
+// VNNI-COUNT-8: llvm.x86.avx512.vpdpwssd.512
 // VNNI-NOT: vpdpwssd
 tile.kernel @q6_k(%x: memref<?x32xi16>, %s: memref<?x1x2xf32>, %w: memref<2x1x3360xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index

@@ -3,6 +3,7 @@
 #include "llmc/Support/Error.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 using namespace llmc;
@@ -15,18 +16,15 @@ Unigram::Unigram(const TokenizerData &data, const Vocabulary &vocabulary)
       singlePrecision(data.singlePrecision) {
   if (byteFallback)
     byteTokens = ByteTokens(vocabulary);
-  // The least positive float is where SentencePiece starts its search for the highest score.
-  double low = std::numeric_limits<double>::infinity(), high = std::numeric_limits<float>::min();
+  double low = std::numeric_limits<double>::infinity();
   std::vector<std::pair<std::string_view, int32_t>> entries;
   entries.reserve(vocabulary.size());
   for (size_t i = 0; i < vocabulary.size(); ++i) {
     const auto id = static_cast<int32_t>(i);
     PieceKind kind = data.kinds.empty() ? PieceKind::Normal : data.kinds[i];
     // HF tokenizers knows no kinds: its least score is that of all pieces.
-    if (!singlePrecision || kind == PieceKind::Normal) {
+    if (!singlePrecision || kind == PieceKind::Normal)
       low = std::min(low, scores[i]);
-      high = std::max(high, scores[i]);
-    }
     std::string_view text = vocabulary.bytesOf(id);
     if (text.empty() || vocabulary.hidden(id) || kind == PieceKind::Unused)
       continue;
@@ -38,13 +36,12 @@ Unigram::Unigram(const TokenizerData &data, const Vocabulary &vocabulary)
   }
   table = PrefixTable(entries);
   unkScore = singlePrecision ? static_cast<float>(low) - static_cast<float>(kUnkPenalty) : low - kUnkPenalty;
-  maxScore = high;
 }
 
-/// SentencePiece makes user-defined pieces win over any other segmentation.
+/// SentencePiece makes user-defined pieces win over any other segmentation: other scores are negative.
 double Unigram::scoreOf(int32_t id, size_t length) const {
   if (singlePrecision && !userDefined.empty() && userDefined[static_cast<size_t>(id)])
-    return static_cast<double>(static_cast<float>(length) * static_cast<float>(maxScore)) - 0.1;
+    return 0.1 * static_cast<double>(length - 1);
   return scores[static_cast<size_t>(id)];
 }
 
@@ -71,18 +68,24 @@ void Unigram::emit(std::string_view text, int32_t id, std::vector<int32_t> &ids)
 
 template <typename Score> void Unigram::viterbi(std::string_view piece, std::vector<int32_t> &ids) const {
   std::vector<Node<Score>> ends(piece.size() + 1);
+  size_t frontier = 0; // the last end that was reached
   for (size_t start = 0; start < piece.size();) {
+    if (singlePrecision && std::abs(ends[start].best) > Score(100000)) { // so that a float keeps its digits
+      const Score offset = ends[start].best;
+      for (size_t i = start; i <= frontier; ++i)
+        if (i == start || ends[i].length)
+          ends[i].best -= offset;
+    }
     const Score here = ends[start].best;
     const size_t character = utf8::decode(piece.substr(start)).length;
     bool single = false;
-    // SentencePiece adds and compares in double (pieces) or float (unknown), but keeps a float.
+    // Equal sums are common ("00" + "0" and "0" + "00"): rounding decides, so it is the reference's.
     auto reach = [&](int32_t id, size_t length, double score) {
       Node<Score> &end = ends[start + length];
-      double sum = score + static_cast<double>(here);
-      if (id < 0)
-        sum = static_cast<double>(static_cast<Score>(sum));
-      if (!end.length || sum > static_cast<double>(end.best))
-        end = {static_cast<Score>(sum), id, static_cast<uint32_t>(length)};
+      const Score sum = static_cast<Score>(score) + here;
+      frontier = std::max(frontier, start + length);
+      if (!end.length || sum > end.best)
+        end = {sum, id, static_cast<uint32_t>(length)};
     };
     table.prefixes(piece.substr(start), [&](int32_t id, size_t length) {
       single |= length == character;

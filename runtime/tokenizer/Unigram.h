@@ -31,7 +31,7 @@ private:
   std::vector<double> scores;
   std::vector<bool> userDefined; // empty: none
   ByteTokens byteTokens;
-  double unkScore = 0, maxScore = 0;
+  double unkScore = 0;
   int32_t unkId;
   bool byteFallback, singlePrecision;
 };

@@ -1,6 +1,7 @@
 #include "runtime/template/ChatTemplate.h"
 
 #include "llmc/Support/Error.h"
+#include "runtime/template/ContentParts.h"
 #include "runtime/template/Interpreter.h"
 #include "runtime/tokenizer/Utf8.h"
 
@@ -64,5 +65,6 @@ std::string llmc::renderChatJson(const ChatTemplate &chatTemplate, std::string_v
   Value messages = Value::fromJson(messagesJson, "messages");
   if (!messages.list())
     throw Error(std::string("messages: expected a JSON list, got a ") + messages.typeName());
-  return renderWith(chatTemplate, std::move(messages), options);
+  return renderWithParts(messages, options.textOnly,
+                         [&](Value given) { return renderWith(chatTemplate, std::move(given), options); });
 }

@@ -1,10 +1,10 @@
 //===- ChatTemplate.h - a model's chat template -----------------*- C++ -*-===//
 //
-// A small Jinja engine: renders the templates of tokenizer_config.json and GGUF
-// byte for byte as jinja2 does within transformers (apply_chat_template):
+// A Jinja engine: renders the templates of tokenizer_config.json and GGUF byte for
+// byte as jinja2 does within transformers (apply_chat_template): its sandbox,
 // trim_blocks, lstrip_blocks, loop controls, tojson without ASCII escapes,
-// raise_exception, strftime_now. Everything else that the template uses and the
-// engine lacks is an Error from parse() that names it, with line and column.
+// raise_exception, strftime_now. What the template uses and the engine lacks is an
+// Error that names it, with line and column (docs/chat-templates.md).
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_TEMPLATE_CHATTEMPLATE_H
@@ -47,12 +47,14 @@ struct ChatOptions {
   std::string bosToken, eosToken;
   std::string toolsJson;       // a JSON list, or empty for none
   std::string extraJson;       // a JSON object with further variables, or empty
+  bool textOnly = true;        // a part of a content that is no text is an Error
   std::optional<std::tm> now;  // default: local time
 };
 
 std::string renderChat(const ChatTemplate &chatTemplate, const std::vector<ChatMessage> &messages,
                        const ChatOptions &options);
-/// With messages as the JSON list that a chat request carries (tool calls, parts).
+/// With messages as the JSON list that a chat request carries (tool calls, parts;
+/// ContentParts.h says what becomes of those).
 std::string renderChatJson(const ChatTemplate &chatTemplate, std::string_view messagesJson, const ChatOptions &options);
 
 } // namespace llmc

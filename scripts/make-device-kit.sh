@@ -91,7 +91,7 @@ if [ -z "${NO_LARGE:-}" ]; then
   echo "the shape of Llama-3.1-8B, random weights"
   mkdir -p "$out/llama-8b"
   cp benchmarks/device/llama-8b.json "$out/llama-8b/config.json"
-  for storage in bf16 q4_0; do
+  for storage in bf16 q4_0 q4_k; do
     compile "llama-8b/$storage" "$stage/llama-8b/$storage" "$out/llama-8b" --target="$target" --weights=random:1 \
       --random-storage="$storage" --stub="$runtime_script"
   done

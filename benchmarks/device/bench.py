@@ -7,7 +7,7 @@ import shutil
 PARAMETERS_8B = 32 * (4096 * (4096 + 2 * 1024) + 4096 * 4096 + 3 * 4096 * 14336) + 128256 * 4096
 # Operations of one token of an 8,192-token prompt: the products of the layers, and causal attention over half the prompt.
 FLOPS_8B_PROMPT = 2 * (PARAMETERS_8B - 128256 * 4096) + 4 * 32 * 4096 * 8192 // 2
-BYTES_PER_WEIGHT = {"bf16": 2.0, "q4_0": 18 / 32}
+BYTES_PER_WEIGHT = {"bf16": 2.0, "q4_0": 18 / 32, "q4_k": 144 / 256}
 
 
 def bench(report, exe, *flags, timeout):
@@ -83,5 +83,5 @@ def small(report, kit):
 
 def group(report, kit):
     small(report, kit)
-    for storage in ("bf16", "q4_0"):
+    for storage in ("bf16", "q4_0", "q4_k"):
         report.step(f"8B {storage}", large, report, kit, storage)

@@ -54,7 +54,7 @@ def peer(report, kit):
 def ratios(benchmarks):
     """llmc's tokens per second over those of the best mode of torch (bf16), where both were measured."""
     out = {}
-    for storage in ("bf16", "q4_0"):
+    for storage in ("bf16", "q4_0", "q4_k"):
         for kind, sizes, key in (("decode", (1, 16, 64), "decode_tok_s"), ("prefill", (8192,), "prefill_tok_s")):
             for size in sizes:
                 ours = benchmarks.get(f"8b.{storage}.{kind}.{size}", {}).get(key)

@@ -163,8 +163,13 @@ bool Runtime::contains(const Value &container, const Value &item) {
     charge(container.weight());
     return s->find(*item.string()) != std::string::npos;
   }
-  if (auto *l = container.list())
+  if (auto *l = container.list()) {
+    // Views of dicts look keys up, so that those must have a hash.
+    const List *pair = item.list() && item.list()->isTuple() && item.list()->items.size() == 2 ? item.list() : nullptr;
+    if (l->kind == List::Kind::Keys || (l->kind == List::Kind::Items && pair))
+      hashKey(l->kind == List::Kind::Keys ? item : pair->items[0]);
     return std::any_of(l->items.begin(), l->items.end(), [&](const Value &one) { return isEqual(one, item); });
+  }
   if (auto *d = container.dict()) {
     charge(item.weight());
     return d->find(item) != nullptr;

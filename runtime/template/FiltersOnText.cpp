@@ -149,16 +149,17 @@ static Value filterIndent(Runtime &runtime, const Value &self, Args args) {
 
 /// truncate(length, killwords, end, leeway)
 static Value filterTruncate(Runtime &runtime, const Value &self, Args args) {
-  const int64_t length = integerArgument(runtime, args, 0, 255), leeway = isGiven(args, 3) ? toInteger(runtime, *args[3]) : 5;
+  const Value length = args.given(0) ? *args[0] : Value(int64_t{255}), leeway = isGiven(args, 3) ? *args[3] : Value(int64_t{5});
   const Value end = args.given(2) ? *args[2] : Value("...");
   const auto have = runtime.length(self), ending = runtime.length(end);
-  if (!have || !ending || length < static_cast<int64_t>(*ending) || leeway < 0)
+  auto less = [&](const Value &a, const Value &b) { return runtime.compare(a, b) == -1; };
+  if (!have || !ending || less(length, Value(static_cast<int64_t>(*ending))) || less(leeway, Value(int64_t{0})))
     runtime.fail("truncate: expected a string, a length of at least that of the ending and a leeway of at least 0");
-  if (static_cast<int64_t>(*have) <= length || static_cast<int64_t>(*have) - length <= leeway)
+  if (!less(runtime.binary('+', length, leeway), Value(static_cast<int64_t>(*have))))
     return self;
   const std::string &text = textArgument(runtime, self);
   textArgument(runtime, end);
-  std::string kept = text.substr(0, offsetOf(text, static_cast<size_t>(length) - *ending));
+  std::string kept = text.substr(0, offsetOf(text, static_cast<size_t>(toInteger(runtime, length)) - *ending));
   if (!flag(args, 1))
     kept.resize(std::min(kept.rfind(' '), kept.size()));
   Value begin = runtime.stringLike(self, std::move(kept));

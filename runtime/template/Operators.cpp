@@ -7,6 +7,20 @@
 using namespace llmc;
 using namespace llmc::jinja;
 
+/// Views of dicts are sets: a subset is less, and 2 is the order of those that
+/// are none of each other.
+static int compareSets(const List &a, const List &b) {
+  auto within = [](const List &inner, const List &outer) {
+    return std::all_of(inner.items.begin(), inner.items.end(), [&](const Value &item) {
+      return std::any_of(outer.items.begin(), outer.items.end(), [&](const Value &other) { return equal(item, other); });
+    });
+  };
+  const bool less = within(a, b), more = within(b, a);
+  return less && more ? 0 : less ? -1 : more ? 1 : 2;
+}
+
+static bool isSet(const List &list) { return list.kind == List::Kind::Keys || list.kind == List::Kind::Items; }
+
 int Runtime::compare(const Value &a, const Value &b) {
   charge(std::min(a.weight(), b.weight()));
   if (a.isNumber() && b.isNumber())
@@ -22,6 +36,10 @@ int Runtime::compare(const Value &a, const Value &b) {
       if (!equal(p[k], q[k]))
         return compare(p[k], q[k]);
     return p.size() < q.size() ? -1 : p.size() > q.size();
+  }
+  if (l && m && isSet(*l) && isSet(*m)) {
+    charge(l->items.size() * m->items.size() * 16);
+    return compareSets(*l, *m);
   }
   for (const Value *side : {&a, &b})
     if (side->isUndefined())

@@ -313,7 +313,8 @@ def main():
         answers = reference.drive(options.driver, [{"template": source, "context": CONTEXT} for source in sources])
         for i, (source, answer) in enumerate(zip(sources, answers)):
             text, error, unknown = expected(source)
-            if unknown or (text is not None and ADDRESS.search(text)):
+            # The address may be hidden by what the template does with the text.
+            if unknown or (text is not None and (ADDRESS.search(text) or "prints with its address" in answer.get("error", ""))):
                 left_out += 1
                 continue
             rendered += text is not None

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "lib/Transforms/LM/StepFunctions.h"
+#include "llmc/Frontend/CodedBlock.h"
 #include "llmc/Target/Layout.h"
 #include "llmc/Transforms/LM/Passes.h"
 
@@ -25,24 +26,8 @@ static Layout layoutOf(WeightOp weight, bool cuda) {
     return Layout::RowsF32;
   if (cuda && !isBlockStorage(weight.getStorage()))
     return Layout::RowsBF16;
-  switch (weight.getStorage()) {
-  case Storage::F32: return Layout::N16F32;
-  case Storage::F16: return Layout::N16F16;
-  case Storage::BF16: return Layout::N16BF16;
-  case Storage::Q4_0: return Layout::N16Q4_0;
-  case Storage::Q4_1: return Layout::N16Q4_1;
-  case Storage::Q8_0: return Layout::N16Q8_0;
-  case Storage::Q5_0: return Layout::N16Q5_0;
-  case Storage::Q5_1: return Layout::N16Q5_1;
-  case Storage::Q2_K: return Layout::N16Q2_K;
-  case Storage::Q3_K: return Layout::N16Q3_K;
-  case Storage::Q4_K: return Layout::N16Q4_K;
-  case Storage::Q5_K: return Layout::N16Q5_K;
-  case Storage::Q6_K: return Layout::N16Q6_K;
-  case Storage::IQ4_NL: return Layout::N16IQ4_NL;
-  case Storage::IQ4_XS: return Layout::N16IQ4_XS;
-  }
-  llvm_unreachable("unknown storage");
+  // Storages and layouts have the order of their plain enums (lib/Target/Package/WritePackage.cpp asserts it).
+  return Layout(llmc::panelLayout(llmc::DType(weight.getStorage())));
 }
 
 uint64_t llmc::lm::packedBytes(WeightOp weight, Layout layout) {

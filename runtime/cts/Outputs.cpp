@@ -118,7 +118,7 @@ void seededSampling(Player &p) {
 
 void logProbabilities(Player &p) {
   llmc_sampler_v1 sampler = defaultSampler();
-  sampler.logprobs = 3;
+  sampler.logprobs = 1 + 3;
   const Row row = p.play({{p.text(4), 0, {0}}})[0];
   double sum = 0;
   for (float x : row)

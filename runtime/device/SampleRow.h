@@ -12,7 +12,8 @@ public:
   /// device may choose it.
   static bool plainGreedy(const llmc_step_v1 &step, uint32_t row);
 
-  /// True if the row's logits are used as the model computed them, and nothing but the token is wanted.
+  /// True if the row's logits are used as the model computed them, nothing but the token is wanted, and the filters are
+  /// those of llmc_row_sampler: no typical-p.
   static bool plain(const llmc_step_v1 &step, uint32_t row);
 
   /// Chooses the token of a row from its logits [vocab], which are changed, and fills the step's outputs. Returns the id,
@@ -21,7 +22,7 @@ public:
 
 private:
   Sampler sampler_;
-  std::vector<std::pair<int32_t, float>> probabilities_;
+  std::vector<TokenProbability> probabilities_;
 };
 
 } // namespace llmc

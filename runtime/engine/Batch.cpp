@@ -63,8 +63,25 @@ llmc_step_v1 Batch::step() {
   if (!samplers_.empty()) {
     s.samplers = samplers_.data();
     s.out_ids = outIds_.data();
+    probabilityStride_ = 0;
+    for (const llmc_sampler_v1 &sampler : samplers_)
+      probabilityStride_ = std::max(probabilityStride_, sampler.logprobs);
+  }
+  if (!samplers_.empty() && probabilityStride_) {
+    outLogProbs_.assign(rows_.size() * size_t(probabilityStride_), 0);
+    outLogProbIds_.assign(outLogProbs_.size(), -1);
+    s.out_logprobs = outLogProbs_.data();
+    s.out_logprob_ids = outLogProbIds_.data();
   }
   return s;
+}
+
+std::vector<TokenProbability> Batch::probabilities(uint32_t row) const {
+  std::vector<TokenProbability> result;
+  const size_t start = row * size_t(probabilityStride_);
+  for (size_t k = start; k < start + samplers_[row].logprobs && outLogProbIds_[k] >= 0; ++k)
+    result.push_back({outLogProbIds_[k], outLogProbs_[k]});
+  return result;
 }
 
 } // namespace llmc

@@ -3,6 +3,7 @@
 #define LLMC_RUNTIME_ENGINE_BATCH_H
 
 #include "runtime/device/Device.h"
+#include "runtime/engine/Sampler.h"
 
 #include <cstdint>
 #include <span>
@@ -28,11 +29,16 @@ public:
   /// Valid until the next clear() or add().
   llmc_step_v1 step();
   const std::vector<int32_t> &outIds() const { return outIds_; }
+  /// What the sampler of row `row` asked for; empty if it asked for nothing or the row is bad.
+  std::vector<TokenProbability> probabilities(uint32_t row) const;
 
 private:
   uint32_t stride_;
   std::vector<int32_t> ids_, positions_, slots_, starts_, lengths_, rows_, table_, outIds_;
   std::vector<llmc_sampler_v1> samplers_;
+  std::vector<float> outLogProbs_; // [rows, probabilityStride_], as outLogProbIds_
+  std::vector<int32_t> outLogProbIds_;
+  uint32_t probabilityStride_ = 0;
   llmc_kv_view_v1 view_{};
 };
 

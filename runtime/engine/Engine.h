@@ -12,6 +12,7 @@
 #include "runtime/engine/Batch.h"
 #include "runtime/engine/BlockManager.h"
 #include "runtime/engine/Sampler.h"
+#include "runtime/engine/SamplingParams.h"
 
 #include <cstdint>
 #include <deque>
@@ -22,23 +23,30 @@
 
 namespace llmc {
 
-enum class Finish { None, Stop, Length, CacheFull, Error };
+enum class Finish { None, Stop, Length, CacheFull, Cancelled, Error };
 const char *toString(Finish finish);
+
+struct SampledToken {
+  int32_t id;
+  std::span<const TokenProbability> probabilities; // as SamplingParams::logprobs asks: its own first, then the likeliest
+};
 
 struct Request {
   std::vector<int32_t> prompt;
-  uint64_t maxTokens = UINT64_MAX; // clipped to what context and cache hold; 0: nothing is generated, finish = Length
-  llmc_sampler_v1 sampler = defaultSampler(); // position and history are set by the engine
-  std::vector<int32_t> stopIds;    // end the sequence; not part of the output
-  int32_t stopAfterOp = -1;        // for bisection: every step ends behind this op, nothing is sampled
-  /// Called with every generated id as it comes; returning false ends the request (Finish::Stop).
-  std::function<bool(int32_t)> onToken;
+  SamplingParams sampling;     // its stop strings are the caller's business (onToken)
+  std::vector<int32_t> eosIds; // the model's; end the sequence unless sampling.ignoreEos; not part of the output
+  int32_t stopAfterOp = -1;    // for bisection: every step ends behind this op, nothing is sampled
+  /// The blocks stay with the sequence when it ends, for a later submit() or release().
+  bool keepCache = false;
+  /// Called with every generated token as it comes; returning false ends the request (Finish::Stop).
+  std::function<bool(const SampledToken &)> onToken;
 };
 
 struct Sequence {
   Request request;
   std::vector<int32_t> ids;    // prompt, then generated
   uint64_t computed = 0;       // ids whose keys and values are in the cache
+  uint64_t cached = 0;         // of the prompt, taken over from an earlier sequence
   std::vector<int32_t> blocks; // block table
   Finish finish = Finish::None;
   std::string error;           // for Finish::Error
@@ -46,6 +54,12 @@ struct Sequence {
 
   uint64_t generated() const { return ids.size() - request.prompt.size(); }
   std::span<const int32_t> output() const { return std::span(ids).subspan(request.prompt.size()); }
+
+  // What the engine samples by.
+  llmc_sampler_v1 sampler{};
+  std::vector<int32_t> stopIds;   // of the model (unless ignored) and of the request
+  std::vector<int32_t> biasIds;   // of the request, then stopIds
+  std::vector<float> biasValues;  // for stopIds -infinity; they count before the least number of tokens is there
 };
 
 class Engine {
@@ -53,16 +67,24 @@ public:
   /// `chunk`: prompt tokens per step, at most; 0: the module's limit. `context`: longest sequence; 0: the model's.
   Engine(Device &device, uint32_t chunk = 0, uint64_t context = 0);
 
-  /// Throws Error for a prompt that is empty, has an id outside the vocabulary or can never fit.
-  std::shared_ptr<Sequence> submit(Request request);
+  /// Throws Error for a prompt that is empty, has an id outside the vocabulary or can never fit, and for parameters out
+  /// of range. `earlier`: an ended sequence that kept its blocks. They are taken over, with the keys and values of the
+  /// longest prefix that it shares with the prompt; the last prompt token is always computed anew, for its logits.
+  std::shared_ptr<Sequence> submit(Request request, const std::shared_ptr<Sequence> &earlier = nullptr);
   /// Executes one step; false if no sequence is waiting or running.
   bool step();
   /// Submits and steps until this one has finished.
-  std::shared_ptr<Sequence> generate(Request request);
+  std::shared_ptr<Sequence> generate(Request request, const std::shared_ptr<Sequence> &earlier = nullptr);
+  /// Ends a sequence that is not at its end yet (Finish::Cancelled); does nothing otherwise.
+  void cancel(const std::shared_ptr<Sequence> &sequence);
+  /// Gives the blocks of an ended sequence back.
+  void release(Sequence &sequence);
 
   Device &device() { return device_; }
   const BlockManager &blocks() const { return blocks_; }
   uint64_t context() const { return context_; }
+  /// Tokens of the longest sequence that context and cache can hold.
+  uint64_t room() const;
   /// Sequences ended by logits that were not finite.
   uint64_t badRows() const { return badRows_; }
 
@@ -75,7 +97,10 @@ private:
 
   bool schedule(Sequence &sequence, uint32_t room);
   bool reserve(Sequence &sequence, uint64_t tokens);
-  void accept(Sequence &sequence, int32_t id);
+  llmc_sampler_v1 samplerOf(Sequence &sequence) const;
+  void check(const Request &request) const;
+  void takeOver(Sequence &earlier, Sequence &sequence);
+  void accept(Sequence &sequence, uint32_t row);
   void end(Sequence &sequence, Finish finish);
   void fail(Sequence &sequence, const std::string &message);
   void sweep();

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 
 namespace llmc {
@@ -33,25 +34,36 @@ llmc_sampler_v1 defaultSampler() {
   return s;
 }
 
+bool isGreedy(const llmc_sampler_v1 &s) { return !(s.temperature > 1e-6f) || s.top_k == 1; }
+
+static bool penalizesRepetition(const llmc_sampler_v1 &s) { return s.repetition_penalty > 0 && s.repetition_penalty != 1; }
+
+static bool penalizes(const llmc_sampler_v1 &s) {
+  return s.history && s.history_length && (penalizesRepetition(s) || s.presence_penalty != 0 || s.frequency_penalty != 0);
+}
+
+bool changesLogits(const llmc_sampler_v1 &s) { return s.bias_count || s.token_mask || penalizes(s); }
+
 namespace {
 
-void penalize(std::span<float> logits, const llmc_sampler_v1 &s) {
-  const bool repetition = s.repetition_penalty > 0 && s.repetition_penalty != 1;
-  if (s.history && (repetition || s.presence_penalty != 0 || s.frequency_penalty != 0)) {
-    std::unordered_map<int32_t, uint32_t> counts;
-    for (uint32_t i = 0; i < s.history_length; ++i)
-      if (uint32_t(s.history[i]) < logits.size())
-        ++counts[s.history[i]];
-    for (auto [id, count] : counts) {
-      float &logit = logits[size_t(id)];
-      if (repetition) // CTRL (Keskar et al. 2019), sec. 4.1
-        logit = logit > 0 ? logit / s.repetition_penalty : logit * s.repetition_penalty;
-      logit -= s.presence_penalty + s.frequency_penalty * float(count);
-    }
-  }
+void addBias(std::span<float> logits, const llmc_sampler_v1 &s) {
   for (uint32_t i = 0; i < s.bias_count; ++i)
     if (uint32_t(s.bias_ids[i]) < logits.size())
       logits[size_t(s.bias_ids[i])] += s.bias_values[i];
+}
+
+void penalize(std::span<float> logits, const llmc_sampler_v1 &s) {
+  std::unordered_map<int32_t, uint32_t> counts; // occurrences behind the prompt
+  for (uint32_t i = 0; i < s.history_length; ++i)
+    if (uint32_t(s.history[i]) < logits.size())
+      counts[s.history[i]] += i >= s.prompt_length;
+  for (auto [id, generated] : counts) {
+    float &logit = logits[size_t(id)];
+    if (penalizesRepetition(s)) // CTRL (Keskar et al. 2019), sec. 4.1
+      logit = logit > 0 ? logit / s.repetition_penalty : logit * s.repetition_penalty;
+    if (generated)
+      logit -= s.presence_penalty + s.frequency_penalty * float(generated);
+  }
 }
 
 void mask(std::span<float> logits, const uint32_t *allowed) {
@@ -78,78 +90,100 @@ float largest(std::span<const float> logits) {
   return std::bit_cast<float>(best ^ (best >> 31 & 0x7fffffff));
 }
 
-void fillLogProbabilities(std::span<const float> logits, int32_t chosen, uint32_t wanted,
-                          std::vector<std::pair<int32_t, float>> &out) {
-  const float best = *std::max_element(logits.begin(), logits.end());
+void fillProbabilities(std::span<const float> logits, int32_t chosen, uint32_t wanted, std::vector<TokenProbability> &out) {
+  const float best = largest(logits);
   double sum = 0;
   for (float x : logits)
     sum += std::exp(double(x) - best);
   const double base = best + std::log(sum);
-  // Never -Inf: it is no JSON number.
-  auto value = [&](int32_t id) {
-    return std::max(float(logits[size_t(id)] - base), std::numeric_limits<float>::lowest());
-  };
-  out.assign(1, {chosen, value(chosen)});
+  auto add = [&](int32_t id) { out.push_back({id, float(logits[size_t(id)] - base)}); };
+  out.clear();
+  if (wanted == 0)
+    return;
+  add(chosen);
   std::vector<int32_t> ids(logits.size());
-  for (size_t i = 0; i < ids.size(); ++i)
-    ids[i] = int32_t(i);
-  wanted = std::min<uint32_t>(wanted, uint32_t(ids.size()));
-  std::partial_sort(ids.begin(), ids.begin() + wanted, ids.end(), [&](int32_t a, int32_t b) {
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto likeliest = ptrdiff_t(std::min<size_t>(wanted - 1, ids.size()));
+  std::partial_sort(ids.begin(), ids.begin() + likeliest, ids.end(), [&](int32_t a, int32_t b) {
     return logits[size_t(a)] != logits[size_t(b)] ? logits[size_t(a)] > logits[size_t(b)] : a < b;
   });
-  for (uint32_t i = 0; i < wanted; ++i)
-    out.push_back({ids[i], value(ids[i])});
+  std::for_each(ids.begin(), ids.begin() + likeliest, add);
 }
 
 } // namespace
 
-int32_t Sampler::sample(std::span<float> logits, const llmc_sampler_v1 &s,
-                        std::vector<std::pair<int32_t, float>> *logProbabilities) {
+// Bias, mask and penalties. `best` becomes the largest logit. False if there is none to choose.
+bool Sampler::change(std::span<float> logits, const llmc_sampler_v1 &s, float &best) {
+  addBias(logits, s);
+  if (s.token_mask)
+    mask(logits, s.token_mask);
+  if (penalizes(s))
+    penalize(logits, s);
+  for (uint32_t i = 0; i < s.bias_count; ++i)
+    if (std::isnan(s.bias_values[i]))
+      return false;
+  best = largest(logits);
+  return std::isfinite(best); // not for an infinite bias, or a mask that allows nothing
+}
+
+static int32_t firstOf(std::span<const float> logits, float best) {
+  return int32_t(std::find(logits.begin(), logits.end(), best) - logits.begin());
+}
+
+int32_t Sampler::sample(std::span<float> logits, const llmc_sampler_v1 &s, std::vector<TokenProbability> *probabilities) {
   // What the model computed must be finite: a NaN would otherwise choose some low id, silently.
   if (logits.empty() || !finiteRow(logits))
     return kBadLogits;
-  penalize(logits, s);
-  if (s.token_mask)
-    mask(logits, s.token_mask);
-  for (uint32_t i = 0; i < s.bias_count; ++i)
-    if (std::isnan(s.bias_values[i]))
-      return kBadLogits;
-  const float best = largest(logits);
-  if (!std::isfinite(best)) // an infinite bias, or a mask that allows nothing
+  const bool keepRaw = probabilities && s.logprobs && changesLogits(s);
+  if (keepRaw)
+    raw_.assign(logits.begin(), logits.end());
+  float best = 0;
+  if (!change(logits, s, best))
     return kBadLogits;
-  const bool greedy = !(s.temperature > 1e-6f) || s.top_k == 1;
-  const int32_t id = greedy ? int32_t(std::find(logits.begin(), logits.end(), best) - logits.begin())
-                            : draw(logits, s, best);
-  if (logProbabilities)
-    fillLogProbabilities(logits, id, s.logprobs, *logProbabilities);
+  if (!isGreedy(s))
+    filter(logits, s, best);
+  const int32_t id = isGreedy(s) ? firstOf(logits, best) : draw(s.seed, s.position);
+  if (probabilities)
+    fillProbabilities(keepRaw ? std::span<const float>(raw_) : logits, id, s.logprobs, *probabilities);
   return id;
 }
 
-int32_t Sampler::draw(std::span<const float> logits, const llmc_sampler_v1 &s, float best) {
-  auto before = [](const Candidate &a, const Candidate &b) {
-    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
-  };
+std::vector<std::pair<int32_t, double>> Sampler::distribution(std::span<float> logits, const llmc_sampler_v1 &s) {
+  float best = 0;
+  if (logits.empty() || !finiteRow(logits) || !change(logits, s, best))
+    return {};
+  if (isGreedy(s))
+    return {{firstOf(logits, best), 1.0}};
+  filter(logits, s, best);
+  std::vector<std::pair<int32_t, double>> result;
+  for (const Candidate &c : candidates_)
+    result.emplace_back(c.id, c.weight / totalWeight());
+  return result;
+}
+
+namespace {
+constexpr auto likelier = [](const auto &a, const auto &b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; };
+} // namespace
+
+void Sampler::filter(std::span<const float> logits, const llmc_sampler_v1 &s, float best) {
   candidates_.clear();
   for (size_t t = 0; t < logits.size(); ++t) {
     const float weight = std::exp((logits[t] - best) / s.temperature); // 1 for the best
     if (weight > 0)
-      candidates_.push_back({logits[t], weight, int32_t(t)});
+      candidates_.push_back({logits[t], weight, int32_t(t), 0});
   }
-  if (s.top_k > 0 && size_t(s.top_k) < candidates_.size()) {
-    std::nth_element(candidates_.begin(), candidates_.begin() + s.top_k - 1, candidates_.end(), before);
-    candidates_.resize(size_t(s.top_k));
-    std::sort(candidates_.begin(), candidates_.end(), before);
-  }
+  if (s.top_k > 0)
+    keepTop(size_t(s.top_k));
+  if (s.typical_p < 1)
+    keepTypical(s.typical_p, best, s.temperature);
   if (s.top_p < 1)
-    keepNucleus(s.top_p, before);
-  if (s.min_p > 0) {
-    const float least = std::min(s.min_p, 1.0f);
-    std::erase_if(candidates_, [&](const Candidate &c) { return c.weight < least; });
-  }
-  double sum = 0;
-  for (const Candidate &c : candidates_)
-    sum += c.weight;
-  double left = philoxUniform(s.seed, s.position) * sum;
+    keepFirst(s.top_p, likelier);
+  if (s.min_p > 0)
+    keepAsProbable(std::min(s.min_p, 1.0f));
+}
+
+int32_t Sampler::draw(uint64_t seed, uint64_t position) const {
+  double left = philoxUniform(seed, position) * totalWeight();
   for (const Candidate &c : candidates_) {
     left -= c.weight;
     if (left < 0)
@@ -158,12 +192,47 @@ int32_t Sampler::draw(std::span<const float> logits, const llmc_sampler_v1 &s, f
   return candidates_.back().id;
 }
 
-// Keeps the fewest of the likeliest candidates that have `share` of the probability (Holtzman et al. 2020). A heap gives
-// them in order; sorting the whole vocabulary would take milliseconds.
-template <typename Before> void Sampler::keepNucleus(float share, Before before) {
-  double sum = 0, covered = 0;
+double Sampler::totalWeight() const {
+  double sum = 0;
   for (const Candidate &c : candidates_)
     sum += c.weight;
+  return sum;
+}
+
+void Sampler::keepTop(size_t count) {
+  if (count >= candidates_.size())
+    return;
+  std::nth_element(candidates_.begin(), candidates_.begin() + ptrdiff_t(count) - 1, candidates_.end(), likelier);
+  candidates_.resize(count);
+  std::sort(candidates_.begin(), candidates_.end(), likelier);
+}
+
+// Locally typical sampling (Meister et al. 2023, sec. 3): the tokens whose surprise is nearest to the entropy.
+void Sampler::keepTypical(float share, float best, float temperature) {
+  const double logSum = std::log(totalWeight());
+  auto surprise = [&](const Candidate &c) { return logSum - double(c.logit - best) / temperature; };
+  double entropy = 0;
+  for (const Candidate &c : candidates_)
+    entropy += c.weight * std::exp(-logSum) * surprise(c);
+  for (Candidate &c : candidates_)
+    c.atypicality = float(std::fabs(surprise(c) - entropy));
+  keepFirst(share, [](const Candidate &a, const Candidate &b) {
+    return a.atypicality != b.atypicality ? a.atypicality < b.atypicality : likelier(a, b);
+  });
+}
+
+void Sampler::keepAsProbable(float share) {
+  float most = 0; // typical-p may have taken the likeliest token away
+  for (const Candidate &c : candidates_)
+    most = std::max(most, c.weight);
+  std::erase_if(candidates_, [&](const Candidate &c) { return c.weight < share * most; });
+}
+
+// Keeps the first candidates in the order `before`, the fewest that have `share` of the probability: of the likeliest
+// the nucleus (Holtzman et al. 2020). A heap gives them in order; sorting the whole vocabulary would take milliseconds.
+template <typename Before> void Sampler::keepFirst(float share, Before before) {
+  const double sum = totalWeight();
+  double covered = 0;
   auto after = [&](const Candidate &a, const Candidate &b) { return before(b, a); };
   std::make_heap(candidates_.begin(), candidates_.end(), after);
   auto end = candidates_.end();

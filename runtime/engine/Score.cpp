@@ -4,12 +4,13 @@
 #include "runtime/engine/Batch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace llmc {
 
 uint32_t scoreTokens(Device &device, std::span<const int32_t> ids, uint32_t chunk,
-                     const std::function<void(uint32_t, uint32_t, const float *)> &sink) {
+                     const std::function<void(uint32_t, uint32_t, const float *)> &sink, uint32_t from) {
   const llmc_module_v1 &m = device.module();
   const uint64_t room = std::min<uint64_t>(m.max_context, uint64_t(device.numBlocks()) * LLMC_KV_BLOCK);
   if (ids.size() > room)
@@ -21,7 +22,8 @@ uint32_t scoreTokens(Device &device, std::span<const int32_t> ids, uint32_t chun
   Batch batch(device);
   for (size_t first = 0; first < ids.size(); first += chunk) {
     const auto count = uint32_t(std::min<size_t>(chunk, ids.size() - first));
-    for (uint32_t row = 0; row < count; row += m.max_logits) {
+    const auto skipped = uint32_t(std::clamp<size_t>(from, first, first + count) - first);
+    for (uint32_t row = skipped; row < count || row == skipped; row += m.max_logits) {
       const uint32_t rows = std::min(m.max_logits, count - row);
       batch.clear();
       batch.add(ids.subspan(first, count), first, blocks);
@@ -30,10 +32,19 @@ uint32_t scoreTokens(Device &device, std::span<const int32_t> ids, uint32_t chun
       llmc_step_v1 step = batch.step();
       step.out_logits = logits.data();
       device.step(step);
-      sink(uint32_t(first + row), rows, logits.data());
+      if (rows)
+        sink(uint32_t(first + row), rows, logits.data());
     }
   }
   return uint32_t(blocks.size());
+}
+
+double logProbability(std::span<const float> logits, int32_t id) {
+  const float best = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (float x : logits)
+    sum += std::exp(x - best); // in f32: 49,152 terms that are right to 1e-7 each
+  return double(logits[size_t(id)]) - best - std::log(sum);
 }
 
 } // namespace llmc

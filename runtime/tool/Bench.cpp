@@ -47,10 +47,10 @@ std::pair<double, double> once(Device &device, uint64_t prompt, uint64_t generat
   Engine engine(device);
   Request request;
   request.prompt = someIds(std::max<uint64_t>(prompt, 1), device.module().vocab);
-  request.maxTokens = generate + 1; // the first comes out of the prefill
+  request.sampling.maxTokens = generate + 1; // the first comes out of the prefill
   auto start = std::chrono::steady_clock::now(), first = start;
   bool started = false;
-  request.onToken = [&](int32_t) {
+  request.onToken = [&](const SampledToken &) {
     if (!started)
       first = std::chrono::steady_clock::now();
     started = true;

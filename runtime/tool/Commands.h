@@ -20,10 +20,14 @@ struct Command {
 
 /// `name`: of the executable, for messages and examples.
 Command addRun(CLI::App &app, const std::string &name);
+Command addChat(CLI::App &app, const std::string &name);
 Command addInfo(CLI::App &app, const std::string &name);
 Command addBench(CLI::App &app, const std::string &name);
 Command addVerify(CLI::App &app, const std::string &name);
 Command addLogits(CLI::App &app, const std::string &name);
+Command addPerplexity(CLI::App &app, const std::string &name);
+Command addTokenize(CLI::App &app, const std::string &name);
+Command addDetokenize(CLI::App &app, const std::string &name);
 Command addWeights(CLI::App &app, const std::string &name);
 Command addLicenses(CLI::App &app, const std::string &name);
 

@@ -1,9 +1,8 @@
 //===- Flags.cpp ----------------------------------------------------------===//
 #include "runtime/tool/Flags.h"
+#include "runtime/tool/Numbers.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdlib>
 
 namespace llmc {
@@ -12,16 +11,6 @@ namespace {
 
 [[noreturn]] void wrong(const std::string &flag, const std::string &expected, const std::string &got) {
   throw CLI::ValidationError(flag, "expected " + expected + ", got '" + got + "'");
-}
-
-bool parseCount(const std::string &text, uint64_t &value) {
-  const char *end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc::result_out_of_range && stop == end && text[0] != '-') {
-    value = UINT64_MAX; // more than any limit: clipped like any large number
-    return true;
-  }
-  return error == std::errc() && stop == end;
 }
 
 std::string name(const std::string &flag) { return flag.substr(flag.rfind(',') + 1); }
@@ -67,12 +56,10 @@ void addInteger(CLI::App &app, const std::string &flag, int32_t &value, const st
   app.add_option_function<std::string>(
          flag,
          [=, &value](const std::string &text) {
-           const char *end = text.data() + text.size();
-           auto [stop, error] = std::from_chars(text.data(), end, value);
-           if (error == std::errc::result_out_of_range && stop == end)
-             value = text[0] == '-' ? INT32_MIN : INT32_MAX;
-           else if (error != std::errc() || stop != end)
+           int64_t number = 0;
+           if (!parseInteger(text, number))
              wrong(name(flag), "a whole number", text);
+           value = int32_t(std::clamp<int64_t>(number, INT32_MIN, INT32_MAX));
          },
          help)
       ->type_name("N");
@@ -82,9 +69,8 @@ void addReal(CLI::App &app, const std::string &flag, float &value, const std::st
   app.add_option_function<std::string>(
          flag,
          [=, &value](const std::string &text) {
-           char *stop = nullptr;
-           const double number = std::strtod(text.c_str(), &stop);
-           if (text.empty() || *stop || !(number >= least && number <= most)) { // NaN fails too
+           double number = 0;
+           if (!parseReal(text, number) || !(number >= least && number <= most)) {
              char range[64];
              std::snprintf(range, sizeof range, "a number from %g to %g", least, most);
              wrong(name(flag), range, text);
@@ -133,19 +119,6 @@ void addLoadFlags(CLI::App &app, LoadFlags &flags) {
   addCount(app, "--device", flags.device, "GPU to use, for a package compiled for GPUs (default 0)", 0, 1023);
   app.add_flag("--ptx", flags.ptx, "GPU: let the driver compile the kernels' PTX, even where the package has machine code");
   app.add_flag("--sync-launches", flags.syncLaunches, "GPU: wait for every kernel, so that an error names the one that failed");
-}
-
-void addSampleFlags(CLI::App &app, SampleFlags &flags) {
-  llmc_sampler_v1 &s = flags.sampler;
-  addCount(app, "-n,--max-tokens", flags.maxTokens, "tokens to generate, at most (default 512; clipped to the context)");
-  addReal(app, "-t,--temperature", s.temperature, "0 (default): always the likeliest token", 0, 1e6);
-  addInteger(app, "--top-k", s.top_k, "choose among the K likeliest tokens (0 or less: all)");
-  addReal(app, "--top-p", s.top_p, "choose among the likeliest tokens of total probability P (0: the likeliest; 1: all)", 0, 1);
-  addReal(app, "--min-p", s.min_p, "leave out tokens less probable than P times the likeliest (0: none)", 0, 1);
-  addReal(app, "--repetition-penalty", s.repetition_penalty, "divide the logits of tokens seen before (1: off)", 1e-3, 1e3);
-  addReal(app, "--presence-penalty", s.presence_penalty, "subtract from the logits of tokens seen before (0: off)", -100, 100);
-  addReal(app, "--frequency-penalty", s.frequency_penalty, "subtract per occurrence (0: off)", -100, 100);
-  addCount(app, "--seed", s.seed, "of the random numbers (default 0); the same seed gives the same text");
 }
 
 } // namespace llmc

@@ -2,11 +2,10 @@
 #ifndef LLMC_RUNTIME_TOOL_FLAGS_H
 #define LLMC_RUNTIME_TOOL_FLAGS_H
 
-#include "runtime/engine/Engine.h"
-
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace llmc {
 
@@ -19,12 +18,6 @@ struct LoadFlags {
   bool map = false;
   uint64_t device = 0; // of a package for a GPU, as the next two
   bool ptx = false, syncLaunches = false;
-};
-
-/// How tokens are chosen.
-struct SampleFlags {
-  llmc_sampler_v1 sampler = defaultSampler();
-  uint64_t maxTokens = 512;
 };
 
 // Numbers are read strictly ("5x", "1.5", "-1" or "nan" where a count is wanted is a usage error that
@@ -42,7 +35,6 @@ void addSize(CLI::App &app, const std::string &flag, uint64_t &value, const std:
 /// The part of addLoadFlags that says where package and weights are, and the threads that read them.
 void addWeightsFlags(CLI::App &app, LoadFlags &flags);
 void addLoadFlags(CLI::App &app, LoadFlags &flags);
-void addSampleFlags(CLI::App &app, SampleFlags &flags);
 
 } // namespace llmc
 

@@ -41,12 +41,6 @@ void Model::requireTokenizer() {
     throw Error(package_.path() + ": the package has no tokenizer (it was made of a config.json alone, to be measured); see bench");
 }
 
-std::vector<int32_t> Model::encode(const std::string &text, bool raw) {
-  requireTokenizer();
-  // A rendered template writes its own special tokens, the beginning of the sequence included.
-  return tokenizer().encode(text, !raw, raw && tokenizer().addsBos());
-}
-
 DeviceOptions Model::options(uint64_t tokens, bool check) const {
   DeviceOptions options;
   options.threads = unsigned(flags_.threads);

@@ -4,6 +4,7 @@
 
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/Survey.h"
+#include "runtime/engine/ChatPrompt.h"
 #include "runtime/package/PackageReader.h"
 #include "runtime/package/WeightSource.h"
 #include "runtime/tokenizer/Tokenizer.h"
@@ -33,10 +34,14 @@ public:
   void requireTokenizer();
   /// Jinja source; empty if the package has none.
   std::string templateSource();
-  /// The prompt of a conversation (JSON list of {"role", "content"}), with the opening of the answer.
-  std::string renderChat(const std::string &messagesJson);
-  /// Ids of a prompt: `raw` text gets a beginning-of-sequence token where the model has one.
-  std::vector<int32_t> encode(const std::string &text, bool raw);
+  /// Ids of plain text, with one beginning-of-sequence token in front where the model's tokenizer adds one. `special`:
+  /// what looks like a control token is one. Throws Error if there is no token.
+  std::vector<int32_t> encode(const std::string &text, bool special = false);
+  /// Ids of a conversation (JSON list of {"role", "content"}), with the opening of the answer. `special`: as above,
+  /// inside messages.
+  std::vector<int32_t> encodeChat(const std::string &messagesJson, bool special = false);
+  /// Throws Error if a prompt is longer than the context; before anything is loaded.
+  void checkPrompt(size_t tokens);
 
   /// True if the package was compiled for a GPU.
   bool gpu() const { return isForGpu(package_); }
@@ -59,6 +64,7 @@ private:
   std::unique_ptr<WeightSource> weights_;
   std::optional<Manifest> manifest_;
   std::optional<Tokenizer> tokenizer_;
+  std::optional<ChatPrompt> chat_;
   uint64_t tokenizerBytes_ = 0;
 };
 

@@ -3,9 +3,11 @@
 #include "llmc/Support/File.h"
 #include "runtime/device/Memory.h"
 #include "runtime/engine/Engine.h"
-#include "runtime/tokenizer/Utf8Stream.h"
+#include "runtime/tokenizer/Utf8.h"
+#include "runtime/tool/Answer.h"
 #include "runtime/tool/Commands.h"
 #include "runtime/tool/Model.h"
+#include "runtime/tool/SampleFlags.h"
 
 #include <cstdio>
 #include <fstream>
@@ -22,9 +24,9 @@ using Json = nlohmann::ordered_json;
 
 struct RunFlags {
   LoadFlags load;
-  SampleFlags sample;
+  SamplingParams sampling;
   std::string prompt, system, messages;
-  bool raw = false, ids = false, stats = false, hasSystem = false;
+  bool raw = false, special = false, ids = false, json = false, stats = false, hasSystem = false;
   int32_t stopAfterOp = -1;
 };
 
@@ -59,21 +61,20 @@ uint64_t anonymousBytes() {
   return 0;
 }
 
-std::string promptText(Model &model, const RunFlags &flags) {
-  std::string prompt = flags.prompt == "-" ? readStandardInput() : flags.prompt;
-  if (flags.raw)
-    return prompt;
+std::vector<int32_t> promptIds(Model &model, const RunFlags &flags) {
   if (!flags.messages.empty())
-    return model.renderChat(readTextFile(flags.messages));
+    return model.encodeChat(readTextFile(flags.messages), flags.special);
+  const std::string prompt = flags.prompt == "-" ? readStandardInput() : flags.prompt;
+  if (flags.raw)
+    return model.encode(prompt, flags.special);
+  for (const auto &[text, what] : {std::pair(prompt, "prompt"), std::pair(flags.system, "--system")})
+    if (const size_t at = utf8::firstInvalid(text); at != text.size())
+      throw Error(std::string(what) + ": expected UTF-8 text, got a malformed byte at offset " + std::to_string(at));
   Json messages = Json::array();
   if (flags.hasSystem)
     messages.push_back({{"role", "system"}, {"content", flags.system}});
   messages.push_back({{"role", "user"}, {"content", prompt}});
-  try {
-    return model.renderChat(messages.dump());
-  } catch (const nlohmann::json::exception &) {
-    throw Error("prompt: expected UTF-8 text");
-  }
+  return model.encodeChat(messages.dump(), flags.special);
 }
 
 void printStats(Model &model, Device &device, const Sequence &s, const Times &t) {
@@ -101,72 +102,68 @@ void printStats(Model &model, Device &device, const Sequence &s, const Times &t)
                static_cast<unsigned long long>(anonymousBytes()));
 }
 
-void printIds(const Sequence &s, const std::string &text) {
+void printJson(const Answer &answer, const Tokenizer &tokenizer, bool withIds) {
+  const Sequence &s = *answer.sequence;
   Json j;
-  j["prompt_ids"] = s.request.prompt;
-  std::vector<int32_t> ids(s.output().begin(), s.output().end());
-  if (s.stopId >= 0) // as sampled: the id that ended the answer included
-    ids.push_back(s.stopId);
-  j["ids"] = ids;
-  j["finish"] = toString(s.finish);
-  j["text"] = text;
+  if (withIds) {
+    j["prompt_ids"] = s.request.prompt;
+    std::vector<int32_t> ids(s.output().begin(), s.output().end());
+    if (s.stopId >= 0) // as sampled: the id that ended the answer included
+      ids.push_back(s.stopId);
+    j["ids"] = ids;
+  }
+  j.update(answer.toJson(tokenizer));
   std::printf("%s\n", j.dump().c_str());
 }
 
 int run(const RunFlags &flags, const std::string &name) {
+  checkSampleFlags(flags.sampling, 0);
   Model model(flags.load, name);
+  checkSampleFlags(flags.sampling, model.manifest().model.vocab);
   Request request;
-  request.prompt = model.encode(promptText(model, flags), flags.raw);
-  request.maxTokens = flags.sample.maxTokens;
-  request.sampler = flags.sample.sampler;
-  request.stopIds = model.tokenizer().eosIds();
+  request.prompt = promptIds(model, flags);
+  model.checkPrompt(request.prompt.size());
+  request.sampling = flags.sampling;
+  request.eosIds = model.tokenizer().eosIds();
   request.stopAfterOp = flags.stopAfterOp;
 
-  const uint64_t wanted = flags.sample.maxTokens > UINT32_MAX ? UINT32_MAX : flags.sample.maxTokens;
+  const uint64_t wanted = std::min<uint64_t>(flags.sampling.maxTokens, UINT32_MAX);
   const uint64_t limit = model.manifest().model.maxContext;
   std::unique_ptr<Device> device = model.makeDevice(std::min<uint64_t>(limit, request.prompt.size() + wanted));
   Engine engine(*device, 0, flags.load.context);
 
   Times times;
-  Utf8Stream stream;
-  std::string text;
-  auto emit = [&](const std::string &piece) {
-    text += piece;
-    if (!flags.ids) {
+  const auto start = std::chrono::steady_clock::now();
+  auto first = start;
+  const bool json = flags.ids || flags.json;
+  AnswerHooks hooks;
+  hooks.onText = [&](const std::string &piece) {
+    if (!json) {
       std::fwrite(piece.data(), 1, piece.size(), stdout);
       std::fflush(stdout);
     }
   };
-  const auto start = std::chrono::steady_clock::now();
-  auto first = start;
-  bool started = false;
-  request.onToken = [&](int32_t id) {
-    if (!started) {
-      started = true;
-      first = std::chrono::steady_clock::now();
-      times.prompt = secondsSince(start);
-      times.firstToken = secondsSinceExec();
-      device->startBackground();
-    }
-    if (!model.tokenizer().isSpecial(id))
-      emit(stream.feed(model.tokenizer().tokenBytes(id)));
-    return true;
+  hooks.onFirstToken = [&] {
+    first = std::chrono::steady_clock::now();
+    times.prompt = secondsSince(start);
+    times.firstToken = secondsSinceExec();
+    device->startBackground();
   };
-  std::shared_ptr<Sequence> sequence = engine.generate(request);
-  if (started)
+  const Answer result = answer(engine, model.tokenizer(), std::move(request), hooks);
+  if (result.sequence->generated())
     times.generation = secondsSince(first);
-  emit(stream.flush());
-  if (flags.ids)
-    printIds(*sequence, text);
-  else if (!text.empty() && text.back() != '\n')
+  if (json)
+    printJson(result, model.tokenizer(), flags.ids);
+  else if (!result.text.empty() && result.text.back() != '\n')
     std::putchar('\n');
   std::fflush(stdout);
   if (flags.stats)
-    printStats(model, *device, *sequence, times);
-  if (sequence->finish == Finish::Error)
-    throw Error(sequence->error);
-  if (sequence->finish == Finish::CacheFull)
-    throw Error("the KV cache is full after " + std::to_string(sequence->ids.size()) + " tokens; see --kv-memory and --context");
+    printStats(model, *device, *result.sequence, times);
+  const Sequence &sequence = *result.sequence;
+  if (sequence.finish == Finish::Error)
+    throw Error(sequence.error);
+  if (sequence.finish == Finish::CacheFull)
+    throw Error("the KV cache is full after " + std::to_string(sequence.ids.size()) + " tokens; see --kv-memory and --context");
   return 0;
 }
 
@@ -174,6 +171,7 @@ int run(const RunFlags &flags, const std::string &name) {
 
 Command addRun(CLI::App &app, const std::string &name) {
   auto flags = std::make_shared<RunFlags>();
+  flags->sampling.maxTokens = kDefaultMaxTokens;
   CLI::App *sub = app.add_subcommand("run", "answer a prompt");
   sub->add_option("PROMPT", flags->prompt, "the user's message; - reads it from standard input");
   sub->add_option("--system", flags->system, "system message (empty text is a message, too)")
@@ -181,15 +179,21 @@ Command addRun(CLI::App &app, const std::string &name) {
       ->allow_extra_args(false);
   sub->add_option("--messages", flags->messages, "JSON file with the whole conversation: [{\"role\": ..., \"content\": ...}, ...]");
   sub->add_flag("--raw", flags->raw, "continue PROMPT as it is, without the chat template");
-  addSampleFlags(*sub, flags->sample);
+  sub->add_flag("--special", flags->special, "what looks like a control token in PROMPT or messages is one (default: it is text)");
+  addSampleFlags(*sub, flags->sampling);
+  sub->add_flag("--json", flags->json, "print {\"text\", \"finish\", \"stop\", \"prompt_tokens\", \"completion_tokens\"} as JSON");
+  sub->add_flag("--ids", flags->ids, "the same with \"prompt_ids\" and \"ids\"");
+  addLogprobsFlag(*sub, flags->sampling);
   addLoadFlags(*sub, flags->load);
   sub->add_flag("--stats", flags->stats, "print times and memory on standard error");
-  sub->add_flag("--ids", flags->ids, "print {\"prompt_ids\", \"ids\", \"finish\", \"text\"} as JSON");
   addInteger(*sub, "--stop-after-op", flags->stopAfterOp, "end every step behind this op (see info --json); for bisection");
   sub->footer("Examples:\n  " + name + " run \"What is a compiler?\"\n  " + name +
               " run -t 0.8 --top-p 0.95 --seed 7 \"Write a haiku\"\n  echo \"Once upon a time\" | " + name +
-              " run --raw -n 64 -");
+              " run --raw -n 64 -\n  " + name +
+              " run --stop $'\\n' --json --logprobs 3 \"The capital of France is\"\ndocs/sampling.md in llmc's sources tells what every flag does.");
   return {sub, [flags, name, sub] {
+            if (flags->sampling.logprobs >= 0 && !flags->json && !flags->ids)
+              throw CLI::ValidationError("--logprobs", "expected --json or --ids with it, got neither");
             if (flags->prompt.empty() && flags->messages.empty() && !sub->count("PROMPT"))
               throw CLI::RequiredError("PROMPT");
             return run(*flags, name);

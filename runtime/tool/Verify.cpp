@@ -103,7 +103,7 @@ double defaultBound(const std::string &compute) {
 
 int verify(const VerifyFlags &flags, const std::string &name) {
   Model model(flags.load, name);
-  std::vector<int32_t> ids = model.encode(flags.text.empty() ? kText : readTextFile(flags.text), true);
+  std::vector<int32_t> ids = model.encode(flags.text.empty() ? kText : readTextFile(flags.text));
   const uint64_t limit = std::min<uint64_t>({flags.tokens, model.manifest().limits.maxTokens, model.manifest().model.maxContext});
   ids.resize(std::min<size_t>(ids.size(), limit));
   if (ids.empty())

@@ -36,11 +36,13 @@ int main(int argc, char **argv) {
   CLI::App app{"A language model compiled by llmc into this one file.", programName};
   app.require_subcommand(1);
   const std::string shown = path;
-  app.footer("Examples:\n  " + shown + " run \"What is the capital of France?\"\n  " + shown + " info\n  " + shown +
+  app.footer("Examples:\n  " + shown + " run \"What is the capital of France?\"\n  " + shown + " chat\n  " + shown + " info\n  " + shown +
              " bench --threads 2\n  " + shown + " verify --per-layer\nEvery subcommand has its own --help.");
-  const llmc::Command commands[] = {llmc::addRun(app, shown),    llmc::addInfo(app, shown),
-                                    llmc::addBench(app, shown),  llmc::addVerify(app, shown),
-                                    llmc::addLogits(app, shown), llmc::addWeights(app, shown),
+  const llmc::Command commands[] = {llmc::addRun(app, shown),        llmc::addChat(app, shown),
+                                    llmc::addTokenize(app, shown),   llmc::addDetokenize(app, shown),
+                                    llmc::addPerplexity(app, shown), llmc::addInfo(app, shown),
+                                    llmc::addBench(app, shown),      llmc::addVerify(app, shown),
+                                    llmc::addLogits(app, shown),     llmc::addWeights(app, shown),
                                     llmc::addLicenses(app, shown)};
   try {
     app.parse(argc, argv);

@@ -2,7 +2,7 @@
 """End-to-end tests: llmc compiles real and tiny models, the executables are held against stored goldens.
 
   run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
-Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, tiny, split, cts, bad, faults, cuda.
+Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, text, tiny, split, cts, bad, faults, cuda.
 Needs numpy.
 """
 import argparse
@@ -21,6 +21,7 @@ import hf
 import levels
 import smollm2
 import split
+import text
 import tiny
 import verify
 import weights
@@ -48,6 +49,8 @@ GROUPS = {
     "verify": [("verify", verify.passes)],
     "faults": [("planted fault in a weight", verify.weight_fault), ("planted fault in a kernel", verify.kernel_fault)],
     "hf": [("Hugging Face folder of SmolLM2", hf.folder)],
+    "text": [("tokenize", text.tokenizing), ("sampling flags", text.sampling), ("perplexity", text.perplexity),
+             ("conversation", text.conversation), ("Ctrl-C", text.interrupt)],
     "tiny": [("inspect and plan", tiny.inspecting), ("tiny models", tiny.all_models)],
     "split": [("models in several GGUF files", split.all_parts)],
     "cts": [("conformance suite", cts.cpu)],

@@ -24,7 +24,7 @@ DeviceOptions options(uint64_t kvTokens = 0) {
 Request request(std::vector<int32_t> prompt, uint64_t maxTokens) {
   Request r;
   r.prompt = std::move(prompt);
-  r.maxTokens = maxTokens;
+  r.sampling.maxTokens = maxTokens;
   return r;
 }
 
@@ -107,7 +107,7 @@ TEST(Engine, StopsAtStopIds) {
   Loaded loaded(options());
   Engine engine(*loaded.device);
   Request r = request(prompt, 10);
-  r.stopIds = {want[4]};
+  r.eosIds = {want[4]};
   const size_t at = size_t(std::find(want.begin(), want.end(), want[4]) - want.begin());
   auto s = engine.generate(r);
   EXPECT_EQ(s->finish, Finish::Stop);
@@ -142,8 +142,8 @@ TEST(Engine, BatchDoesNotChangeTokens) {
     std::vector<std::vector<int32_t>> alone;
     auto make = [&](size_t i) {
       Request r = request(prompts[i], 12);
-      r.sampler.temperature = temperature;
-      r.sampler.seed = i;
+      r.sampling.temperature = temperature;
+      r.sampling.seed = i;
       return r;
     };
     Loaded loaded(options(300));
@@ -169,7 +169,7 @@ TEST(Engine, BadLogitsEndTheirRequestOnly) {
     Loaded loaded(options(64)); // few blocks: they are reused at once
     auto make = [&](std::vector<int32_t> prompt) {
       Request r = request(std::move(prompt), 10);
-      r.sampler.temperature = temperature;
+      r.sampling.temperature = temperature;
       return r;
     };
     Engine engine(*loaded.device);
@@ -192,6 +192,153 @@ TEST(Engine, BadLogitsEndTheirRequestOnly) {
     }
     EXPECT_EQ(out(*engine.generate(make({1, 2, 3}))), a);
   }
+}
+
+// A prompt as long as the context leaves no room, one token less leaves room for one (B59).
+TEST(Engine, PromptsAtTheLimit) {
+  Loaded loaded(options());
+  Engine engine(*loaded.device, 0, 64);
+  auto s = engine.generate(request(std::vector<int32_t>(63, 7), 100));
+  EXPECT_EQ(s->generated(), 1u);
+  EXPECT_EQ(s->finish, Finish::Length);
+  s = engine.generate(request(std::vector<int32_t>(64, 7), 100));
+  EXPECT_EQ(s->generated(), 0u);
+  EXPECT_EQ(s->finish, Finish::Length);
+  for (size_t size : {65, 10000})
+    EXPECT_EQ(errorOf([&] { engine.submit(request(std::vector<int32_t>(size, 7), 100)); }),
+              "prompt: expected at most 64 tokens (the context length), got " + std::to_string(size));
+  EXPECT_EQ(engine.generate(request({1, 2}, 5))->generated(), 5u) << "the next request is served";
+}
+
+TEST(Engine, RefusesBadParameters) {
+  Loaded loaded(options());
+  Engine engine(*loaded.device);
+  Request r = request({1}, 1);
+  r.sampling.topP = 1.5;
+  EXPECT_EQ(errorOf([&] { engine.submit(r); }), "top_p: expected a number from 0 to 1, got 1.5");
+}
+
+TEST(Engine, IgnoresEndOfSequenceAndKeepsStopIds) {
+  const std::vector<int32_t> prompt = {1, 2, 3}, want = greedy(prompt, 10);
+  Loaded loaded(options());
+  Engine engine(*loaded.device);
+  Request r = request(prompt, 10);
+  r.eosIds = want; // every token ends the text, if the first one does
+  EXPECT_EQ(engine.generate(r)->generated(), 0u);
+  r.sampling.ignoreEos = true;
+  EXPECT_EQ(out(*engine.generate(r)), want);
+  r.sampling.stopIds = {want[5]};
+  auto s = engine.generate(r);
+  EXPECT_EQ(s->stopId, want[5]);
+  EXPECT_LE(s->generated(), 5u);
+}
+
+// Before the least number of tokens the ids that end a text are not chosen, at any temperature.
+TEST(Engine, MinTokens) {
+  Loaded loaded(options());
+  Engine engine(*loaded.device);
+  const std::vector<int32_t> prompt = {1, 2, 3}, want = greedy(prompt, 1);
+  for (double temperature : {0.0, 1.0}) {
+    Request r = request(prompt, 20);
+    r.sampling.temperature = temperature;
+    r.eosIds = want;
+    r.sampling.minTokens = 7;
+    auto s = engine.generate(r);
+    EXPECT_GE(s->generated(), 7u);
+    for (size_t i = 0; i < 7; ++i)
+      EXPECT_NE(s->output()[i], want[0]);
+  }
+}
+
+TEST(Engine, LogProbabilitiesOfMixedRequests) {
+  Loaded loaded(options(300));
+  Engine engine(*loaded.device);
+  std::vector<std::vector<TokenProbability>> got[3];
+  std::shared_ptr<Sequence> sequences[3];
+  for (int i = 0; i < 3; ++i) { // none, the chosen one, and four more
+    Request r = request({i + 1, 2, 3}, 6);
+    r.sampling.logprobs = i == 0 ? -1 : i == 1 ? 0 : 4;
+    r.onToken = [&got, i](const SampledToken &token) {
+      got[i].emplace_back(token.probabilities.begin(), token.probabilities.end());
+      return true;
+    };
+    sequences[i] = engine.submit(std::move(r));
+  }
+  while (engine.step())
+    ;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(got[i].size(), 6u);
+    std::vector<int32_t> ids = sequences[i]->request.prompt;
+    for (size_t t = 0; t < 6; ++t) {
+      ASSERT_EQ(got[i][t].size(), i == 0 ? 0u : i == 1 ? 1u : 5u);
+      const std::vector<float> logits = fake::expectedLogits(ids);
+      double sum = 0;
+      for (float x : logits)
+        sum += std::exp(double(x));
+      for (const TokenProbability &p : got[i][t])
+        EXPECT_NEAR(p.logProbability, logits[size_t(p.id)] - std::log(sum), 1e-4);
+      if (i)
+        EXPECT_EQ(got[i][t][0].id, sequences[i]->output()[t]);
+      ids.push_back(sequences[i]->output()[t]);
+    }
+  }
+}
+
+// A conversation: whatever prefix the next prompt shares with what is cached, the answer is that of a cold cache.
+TEST(Engine, KeptCacheDoesNotChangeTokens) {
+  Loaded loaded(options()), cold(options());
+  Engine engine(*loaded.device), reference(*cold.device);
+  std::shared_ptr<Sequence> last;
+  std::vector<int32_t> prompt;
+  for (int i = 0; i < 17; ++i)
+    prompt.push_back(i * 13 % 250);
+  const size_t cuts[] = {0, 0, 1, 15, 16, 17, 0, 3}; // tokens that the next prompt takes back, then two new ones
+  for (size_t cut : cuts) {
+    Request r = request(prompt, 4);
+    const std::vector<int32_t> want = out(*reference.generate(r));
+    r.keepCache = true;
+    auto s = engine.generate(r, last);
+    EXPECT_EQ(out(*s), want) << cut;
+    if (last) {
+      EXPECT_LT(s->cached, prompt.size());
+      EXPECT_TRUE(last->blocks.empty());
+    }
+    last = s;
+    prompt = s->ids;
+    prompt.resize(prompt.size() - std::min(cut, prompt.size() - 1));
+    prompt.push_back(int32_t(cut) + 100);
+    prompt.push_back(5);
+  }
+  Request same = request(last->request.prompt, 4);
+  same.keepCache = true;
+  auto again = engine.generate(same, last);
+  EXPECT_EQ(again->cached, same.prompt.size() - 1) << "all but the token whose logits are needed";
+  EXPECT_EQ(out(*again), out(*last));
+  engine.release(*again);
+  EXPECT_EQ(engine.blocks().available(), engine.blocks().total());
+}
+
+TEST(Engine, CancelIsIdempotent) {
+  std::vector<int32_t> prompt;
+  for (int i = 0; i < 80; ++i)
+    prompt.push_back(i * 7 % 250);
+  Loaded loaded(options());
+  Engine engine(*loaded.device, 16);
+  for (int steps : {0, 1, 3, 5, 7}) { // before anything, in the middle of the prompt, while generating
+    auto s = engine.submit(request(prompt, 10)), other = engine.submit(request({4, 5}, 3));
+    for (int i = 0; i < steps; ++i)
+      engine.step();
+    engine.cancel(s);
+    engine.cancel(s);
+    EXPECT_EQ(s->finish, Finish::Cancelled) << steps;
+    while (engine.step())
+      ;
+    EXPECT_EQ(out(*other), greedy({4, 5}, 3));
+    engine.cancel(other);
+    EXPECT_EQ(other->finish, Finish::Length);
+    EXPECT_EQ(engine.blocks().available(), engine.blocks().total());
+  }
+  EXPECT_EQ(out(*engine.generate(request(prompt, 5))), greedy(prompt, 5));
 }
 
 TEST(Engine, MemoryMatchesTheLedger) {

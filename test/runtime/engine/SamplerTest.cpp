@@ -183,15 +183,136 @@ TEST(Sampler, LogProbabilitiesAreFinite) {
   Sampler sampler;
   std::vector<float> logits = {200, 0, 100};
   llmc_sampler_v1 s = defaultSampler();
-  s.logprobs = 5;
-  std::vector<std::pair<int32_t, float>> got;
+  s.logprobs = 1 + 5;
+  std::vector<TokenProbability> got;
   EXPECT_EQ(sampler.sample(logits, s, &got), 0);
-  ASSERT_EQ(got.size(), 4u);
-  EXPECT_EQ(got[1].first, 0);
-  EXPECT_EQ(got[2].first, 2);
-  EXPECT_NEAR(got[2].second, -100, 1e-4);
-  for (auto [id, value] : got)
-    EXPECT_TRUE(std::isfinite(value));
+  ASSERT_EQ(got.size(), 4u) << "the chosen one and the whole vocabulary";
+  EXPECT_EQ(got[1].id, 0);
+  EXPECT_EQ(got[2].id, 2);
+  EXPECT_NEAR(got[2].logProbability, -100, 1e-4);
+  for (const TokenProbability &p : got)
+    EXPECT_TRUE(std::isfinite(p.logProbability));
+}
+
+TEST(Sampler, LogProbabilitiesAreOfTheModelsOwnDistribution) {
+  const std::vector<float> logits = {3, 1, 2, 0};
+  double sum = 0;
+  for (float x : logits)
+    sum += std::exp(x);
+  const uint32_t mask = 0b1010;
+  const int32_t ids[] = {3};
+  const float values[] = {50};
+  for (float temperature : {0.0f, 0.01f, 2.0f})
+    for (int change = 0; change < 3; ++change) {
+      llmc_sampler_v1 s = random(temperature);
+      s.logprobs = 1 + 2;
+      if (change == 1)
+        s.token_mask = &mask;
+      if (change == 2)
+        s.bias_count = 1, s.bias_ids = ids, s.bias_values = values;
+      std::vector<float> row = logits;
+      std::vector<TokenProbability> got;
+      Sampler sampler;
+      const int32_t id = sampler.sample(row, s, &got);
+      ASSERT_EQ(got.size(), 3u);
+      EXPECT_EQ(got[0].id, id) << "the chosen one is always there";
+      EXPECT_EQ(got[1].id, 0);
+      EXPECT_EQ(got[2].id, 2);
+      for (const TokenProbability &p : got)
+        EXPECT_NEAR(p.logProbability, logits[size_t(p.id)] - std::log(sum), 1e-5);
+    }
+}
+
+TEST(Sampler, ProbabilitiesSumToAtMostOne) {
+  std::vector<float> logits(500);
+  for (size_t i = 0; i < logits.size(); ++i)
+    logits[i] = 3 * std::sin(float(i * i));
+  llmc_sampler_v1 s = random(0.01f);
+  s.logprobs = 1 + 500;
+  std::vector<TokenProbability> got;
+  Sampler sampler;
+  sampler.sample(logits, s, &got);
+  double sum = 0;
+  for (size_t i = 1; i < got.size(); ++i)
+    sum += std::exp(double(got[i].logProbability));
+  EXPECT_NEAR(sum, 1, 1e-5);
+}
+
+TEST(Sampler, EdgeValuesOfTypicalP) {
+  const std::vector<float> logits = {std::log(0.5f), std::log(0.3f), std::log(0.2f)}; // surprise 0.69, 1.20, 1.61; entropy 1.03
+  auto kept = [&](float p) {
+    llmc_sampler_v1 s = random();
+    s.typical_p = p;
+    std::map<int32_t, int> counts = histogram(logits, s);
+    std::vector<int32_t> ids;
+    for (auto [id, count] : counts)
+      ids.push_back(id);
+    return ids;
+  };
+  for (float p : {-1.0f, 0.0f, 0.29f})
+    EXPECT_EQ(kept(p), std::vector<int32_t>{1}) << "the most typical one, not the likeliest";
+  EXPECT_EQ(kept(0.31f), (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(kept(0.81f).size(), 3u);
+  for (float p : {1.0f, 1.5f, std::nanf("")})
+    EXPECT_EQ(kept(p).size(), 3u);
+  llmc_sampler_v1 s = random(0);
+  s.typical_p = 0;
+  EXPECT_EQ(sample(logits, s), 0) << "greedy comes first";
+}
+
+// min-p after typical-p is relative to the likeliest token that is left.
+TEST(Sampler, EveryCombinationLeavesAToken) {
+  const std::vector<float> logits = {9, 1, 1, 0.5f, -3, -40};
+  for (int32_t k : {0, 1, 3})
+    for (float typical : {0.0f, 0.001f, 0.5f, 1.0f})
+      for (float p : {0.0f, 0.5f, 1.0f})
+        for (float minP : {0.0f, 1.0f, 2.0f})
+          for (float temperature : {1e-5f, 1.0f, 1e6f}) {
+            llmc_sampler_v1 s = random(temperature);
+            s.top_k = k, s.typical_p = typical, s.top_p = p, s.min_p = minP;
+            const int32_t id = sample(logits, s);
+            ASSERT_TRUE(id >= 0 && id < 6) << k << typical << p << minP << temperature;
+          }
+}
+
+// Repetition: prompt and answer; presence and frequency: the answer.
+TEST(Sampler, WhichTokensPenaltiesCount) {
+  const int32_t history[] = {0, 0, 1};
+  llmc_sampler_v1 s = defaultSampler();
+  s.history = history;
+  s.history_length = 3;
+  s.prompt_length = 2;
+  s.frequency_penalty = 1;
+  EXPECT_EQ(sample({5, 4.9f, 1}, s), 0) << "token 0 is of the prompt";
+  s.prompt_length = 0;
+  EXPECT_EQ(sample({5, 4.9f, 1}, s), 1) << "5 - 2 < 4.9 - 1";
+  s.prompt_length = 2;
+  s.frequency_penalty = 0;
+  s.presence_penalty = 1;
+  EXPECT_EQ(sample({4.8f, 5, 1}, s), 0) << "5 - 1 < 4.8";
+  s.presence_penalty = 0;
+  s.repetition_penalty = 5;
+  EXPECT_EQ(sample({5, 4.9f, 1.1f}, s), 2) << "both are divided";
+}
+
+TEST(Sampler, BiasComesBeforePenalties) {
+  const int32_t history[] = {0}, ids[] = {0};
+  const float values[] = {10};
+  llmc_sampler_v1 s = defaultSampler();
+  s.history = history, s.history_length = 1, s.repetition_penalty = 2;
+  s.bias_ids = ids, s.bias_values = values, s.bias_count = 1;
+  EXPECT_EQ(sample({0, 5.5f}, s), 1) << "(0 + 10) / 2 < 5.5";
+}
+
+TEST(Sampler, InfiniteBiasBans) {
+  const int32_t ids[] = {1};
+  const float values[] = {-kInf};
+  for (float temperature : {0.0f, 1.0f}) {
+    llmc_sampler_v1 s = random(temperature);
+    s.bias_ids = ids, s.bias_values = values, s.bias_count = 1;
+    EXPECT_EQ(histogram({0, 50, 0}, s, 200).count(1), 0u);
+    EXPECT_EQ(sample({-kInf, 50}, s), Sampler::kBadLogits);
+  }
 }
 
 } // namespace

@@ -1,61 +1,15 @@
-// Runs the real executable around the hand-written model.
-#include "FakePackage.h"
+// The executable's commands, one by one; text and conversations: TextToolTest.cpp.
+#include "RunTool.h"
 
 #include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
 using namespace fake;
 using Json = nlohmann::json;
 
 namespace {
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-std::string quoted(const std::string &text) {
-  std::string result = "'";
-  for (char c : text)
-    result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
-class Tool : public ::testing::Test {
-protected:
-  static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
-    writePackage(*folder_ / "model", LLMC_STUB);
-  }
-  static void TearDownTestSuite() {
-    delete folder_;
-    folder_ = nullptr;
-  }
-
-  Outcome run(std::vector<std::string> arguments, const std::string &input = "", const std::string &exe = "model") {
-    std::string line = quoted(*folder_ / exe);
-    for (const std::string &argument : arguments)
-      line += " " + quoted(argument);
-    std::ofstream(*folder_ / "in") << input;
-    line += " <" + quoted(*folder_ / "in") + " >" + quoted(*folder_ / "out") + " 2>" + quoted(*folder_ / "err");
-    const int status = std::system(line.c_str());
-    EXPECT_TRUE(WIFEXITED(status)) << line;
-    return {WEXITSTATUS(status), readFile(*folder_ / "out"), readFile(*folder_ / "err")};
-  }
-
-  static TemporaryFolder *folder_;
-};
-TemporaryFolder *Tool::folder_ = nullptr;
-
-void expectFailure(const Outcome &outcome, int code, const std::string &part) {
-  EXPECT_EQ(outcome.code, code);
-  EXPECT_EQ(outcome.err.find("model: error: "), 0u) << outcome.err;
-  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-  EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
-}
 
 std::vector<int32_t> greedy(std::vector<int32_t> ids, size_t count) {
   const size_t start = ids.size();
@@ -148,12 +102,12 @@ TEST_F(Tool, EdgeValuesOfSamplingAreAccepted) {
 }
 
 TEST_F(Tool, OtherErrorsExitWith1) {
-  expectFailure(run({"run", "--raw", ""}), 1, "at least one token");
+  expectFailure(run({"run", "--raw", ""}), 1, "prompt: expected at least one token, got none (the text is empty, and the model's tokenizer adds no");
   expectFailure(run({"run", "--isa", "avx512vnni", "x"}), 1, "avx512vnni");
   expectFailure(run({"run", "--isa", "mmx", "x"}), 1, "expected one of avx512vnni, avx2, got 'mmx'");
   expectFailure(run({"run", "--raw", std::string(200, 'a')}), 1, "expected at most 96 tokens (the context length), got 200");
   expectFailure(run({"run", "--messages", "/nonexistent"}), 1, "/nonexistent");
-  expectFailure(run({"run", "\xff\xfe"}), 1, "UTF-8");
+  expectFailure(run({"run", "\xff\xfe"}), 1, "prompt: expected UTF-8 text, got a malformed byte at offset 0");
 }
 
 TEST_F(Tool, TruncatedOrDamagedExecutables) {

@@ -16,6 +16,21 @@ static bool isAsciiPunctuation(uint32_t c) {
   return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
+/// HF tokenizers takes punctuation from Unicode 8; these have become it since.
+static bool isLaterPunctuation(uint32_t c) {
+  static constexpr uint32_t ranges[][2] = {
+      {0x61D, 0x61D}, {0x9FD, 0x9FD}, {0xA76, 0xA76}, {0xC77, 0xC77}, {0xC84, 0xC84}, {0x1B7D, 0x1B7E}, {0x2E43,
+      0x2E4F}, {0x2E52, 0x2E5D}, {0x10EAD, 0x10EAD}, {0x10F55, 0x10F59}, {0x10F86, 0x10F89}, {0x1144B, 0x1144F},
+      {0x1145A, 0x1145B}, {0x1145D, 0x1145D}, {0x11660, 0x1166C}, {0x116B9, 0x116B9}, {0x1183B, 0x1183B}, {0x11944,
+      0x11946}, {0x119E2, 0x119E2}, {0x11A3F, 0x11A46}, {0x11A9A, 0x11A9C}, {0x11A9E, 0x11AA2}, {0x11B00, 0x11B09},
+      {0x11C41, 0x11C45}, {0x11C70, 0x11C71}, {0x11EF7, 0x11EF8}, {0x11F43, 0x11F4F}, {0x11FFF, 0x11FFF}, {0x12FF1,
+      0x12FF2}, {0x16E97, 0x16E9A}, {0x16FE2, 0x16FE2}, {0x1E95E, 0x1E95F}};
+  for (const auto &range : ranges)
+    if (c >= range[0] && c <= range[1])
+      return true;
+  return false;
+}
+
 static uint8_t classify(uint32_t c) {
   unsigned classes = 0;
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
@@ -49,7 +64,9 @@ static uint8_t classify(uint32_t c) {
     classes |= kSpace;
   if (c == 0x200C || c == 0x200D || isAlphabeticSymbol(c))
     classes |= kWord;
-  if (isAsciiPunctuation(c))
+  if (isLaterPunctuation(c))
+    classes &= ~static_cast<unsigned>(kPunctuation);
+  if (isAsciiPunctuation(c) || c == 0x166D || c == 0x111C9) // these two were punctuation then
     classes |= kPunctuation;
   return static_cast<uint8_t>(classes);
 }

@@ -45,7 +45,10 @@ static void addDecoders(const SentencePieceModel &model, TokenizerData &out) {
   if (model.byteFallback)
     out.decoders.push_back({.kind = Decoder::ByteFallback});
   out.decoders.push_back({.kind = Decoder::Fuse});
-  if (rules.addDummyPrefix && !model.treatWhitespaceAsSuffix)
+  // Encoding puts one space in front, or, where extra ones go, none of the text's own is left there.
+  if (rules.removeExtraWhitespaces)
+    out.decoders.push_back({.kind = Decoder::Strip, .text = " ", .start = 1u << 30});
+  else if (rules.addDummyPrefix && !model.treatWhitespaceAsSuffix)
     out.decoders.push_back({.kind = Decoder::Strip, .text = " ", .start = 1});
 }
 

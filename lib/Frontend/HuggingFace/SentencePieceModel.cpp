@@ -231,7 +231,7 @@ void check(Model &model, const std::string &file) {
       bytes[static_cast<size_t>(value)] = true;
     }
   }
-  if (unknown < 0)
+  if (unknown < 0 && !model.byteFallback) // bytes spell everything
     fail("pieces: expected one of type unknown, got none");
   model.unkId = unknown;
   if (model.byteFallback)

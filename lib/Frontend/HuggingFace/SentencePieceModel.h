@@ -38,8 +38,8 @@ struct SentencePieceModel {
   Normalizer normalizer, denormalizer;
 
   /// Throws Error naming `file`, the field and its byte, for bytes that are no ModelProto or
-  /// whose pieces SentencePiece itself refuses: empty or repeated ones, no unknown piece or
-  /// two, byte_fallback without 256 byte pieces. Extents in the bytes never drive an allocation.
+  /// whose pieces SentencePiece itself refuses: empty or repeated ones, no unknown piece
+  /// (unless bytes spell everything) or two, byte_fallback without 256 byte pieces. Extents in the bytes never drive an allocation.
   static SentencePieceModel parse(std::string_view bytes, const std::string &file);
 };
 

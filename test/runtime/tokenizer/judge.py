@@ -97,7 +97,8 @@ def against_tokenizers(name, driver, reference, special, arguments):
         expected = reference.encode(valid(text), add_special_tokens=False).ids
         got = driver.encode(text)
         # llmc lets no text spell a control token, which the library does where a model has them as pieces.
-        if not special_ids.isdisjoint(expected) and special_ids.isdisjoint(got):
+        count = lambda ids: sum(i in special_ids for i in ids)
+        if count(expected) > count(got) and any(t in valid(text) for t in special):
             report.compared += 1
         else:
             report.compare("plain", text, expected, got)

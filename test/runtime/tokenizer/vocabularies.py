@@ -149,7 +149,7 @@ def model_proto_of_gguf(path):
     unknown = file.get("tokenizer.ggml.unknown_token_id", 0)
     for i, (token, score, kind) in enumerate(zip(file.tokens, file.get("tokenizer.ggml.scores"), file.kinds)):
         # Of several unknown pieces (old converters) the others are names of nothing.
-        kind = 3 if kind == 2 and i != unknown else kind
+        kind = 2 if i == unknown else 3 if kind == 2 else kind
         model.pieces.add(piece=token, score=score, type=kind)
     model.trainer_spec.model_type = 1 if unigram else 2
     model.trainer_spec.byte_fallback = 6 in file.kinds

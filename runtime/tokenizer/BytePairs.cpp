@@ -35,15 +35,22 @@ BytePairs::BytePairs(const TokenizerData &data, const Vocabulary &vocabulary, st
     byteTokens = ByteTokens(vocabulary);
   if (!vocabulary.byteLevel() && continuingPrefix.empty() && endOfWordSuffix.empty() && !ignoreMerges) {
     joinable.emplace();
+    std::vector<bool> seen(vocabulary.size());
     for (const MergeIds &merge : merges)
-      joinable->add(vocabulary.bytesOf(merge.merged));
+      if (!seen[merge.merged]) {
+        seen[merge.merged] = true;
+        joinable->add(vocabulary.bytesOf(merge.merged));
+      }
   }
 }
 
 void BytePairs::buildTable() {
   table.assign(std::bit_ceil(std::max<size_t>(16, merges.size() + merges.size() / 2)), kNone);
   const size_t mask = table.size() - 1;
+  constexpr size_t kAhead = 16; // the table does not fit in the cache: ask for places before they are needed
   for (size_t rank = 0; rank < merges.size(); ++rank) {
+    if (rank + kAhead < merges.size())
+      __builtin_prefetch(&table[hashPair(merges[rank + kAhead].left, merges[rank + kAhead].right) & mask]);
     const MergeIds &merge = merges[rank];
     size_t i = hashPair(merge.left, merge.right) & mask;
     while (table[i] != kNone && (merges[table[i]].left != merge.left || merges[table[i]].right != merge.right))
@@ -62,16 +69,17 @@ void BytePairs::indexCharacters() {
   }
 }
 
+/// The prefix of continuations stands once in the join.
+static std::string joinOf(const TokenizerData &data, const std::string &left, const std::string &right) {
+  return left + right.substr(std::min(data.continuingPrefix.size(), right.size()));
+}
+
 std::vector<MergeIds> BytePairs::resolve(const TokenizerData &data, const Vocabulary &vocabulary) {
   std::vector<MergeIds> ids;
   ids.reserve(data.merges.size());
-  std::string joined;
-  for (const auto &[left, right] : data.merges) {
-    // The prefix of continuations stands once in the join.
-    size_t skip = std::min(data.continuingPrefix.size(), right.size());
-    (joined = left).append(right, skip);
-    ids.push_back({vocabulary.idOfSpelling(left), vocabulary.idOfSpelling(right), vocabulary.idOfSpelling(joined)});
-  }
+  for (const auto &[left, right] : data.merges)
+    ids.push_back({vocabulary.idOfSpelling(left), vocabulary.idOfSpelling(right),
+                   vocabulary.idOfSpelling(joinOf(data, left, right))});
   return ids;
 }
 
@@ -82,7 +90,10 @@ std::vector<MergeIds> BytePairs::resolveAll(const TokenizerData &data, const Voc
       const auto &[left, right] = data.merges[rank];
       throw Error("tokenizer merge " + std::to_string(rank) + ": expected '" + left + "', '" + right +
                   "' and their join in the vocabulary, got '" +
-                  (ids[rank].left < 0 ? left : ids[rank].right < 0 ? right : left + right) + "' missing");
+                  (ids[rank].left < 0    ? left
+                   : ids[rank].right < 0 ? right
+                                         : joinOf(data, left, right)) +
+                  "' missing");
     }
   return ids;
 }

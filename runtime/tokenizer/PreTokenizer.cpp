@@ -21,10 +21,10 @@ PreTokenizer::PreTokenizer(const std::vector<PreTokenizerStep> &list, bool alpha
                 std::to_string(list.size()));
   bool bytes = alphabet;
   for (size_t i = 0; i < list.size(); ++i) {
-    Step step{list[i], std::nullopt, FastPattern::None};
+    Step step{list[i], std::nullopt, FastPattern::None, nullptr};
     const PreTokenizerStep &data = step.data;
     if (data.kind == Kind::UnicodeScripts)
-      throw Error("tokenizer: expected another pre-tokeniser than UnicodeScripts, which is not supported");
+      step.scripts = std::make_unique<UnicodeScripts>();
     if (data.kind == Kind::ByteLevel) {
       if (bytes)
         throw Error("tokenizer: expected one ByteLevel step, got more");
@@ -239,6 +239,14 @@ void PreTokenizer::words(size_t index, std::string_view piece, bool first, Conte
   give(piece.size());
 }
 
+/// As in the reference, what is before the first script goes.
+void PreTokenizer::scripts(size_t index, std::string_view piece, bool first, Context &context) const {
+  std::vector<size_t> borders = steps[index].scripts->borders(piece);
+  borders.push_back(piece.size());
+  for (size_t i = 0; i + 1 < borders.size(); ++i)
+    next(index + 1, piece.substr(borders[i], borders[i + 1] - borders[i]), first && borders[i] == 0, context);
+}
+
 /// White space goes; every punctuation character is a piece.
 void PreTokenizer::bert(size_t index, std::string_view piece, bool first, Context &context) const {
   size_t begin = 0;
@@ -291,7 +299,7 @@ void PreTokenizer::step(size_t index, std::string_view piece, bool first, Contex
                            [](uint8_t c) { return (c & kPunctuation) != 0; });
   case Kind::Whitespace: return words(index, piece, first, context);
   case Kind::Bert: return bert(index, piece, first, context);
-  case Kind::UnicodeScripts: break; // refused at construction
+  case Kind::UnicodeScripts: return scripts(index, piece, first, context);
   }
   next(index + 1, piece, first, context);
 }

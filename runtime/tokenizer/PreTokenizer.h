@@ -5,6 +5,7 @@
 #include "runtime/tokenizer/FastSplit.h"
 #include "runtime/tokenizer/SplitPattern.h"
 #include "runtime/tokenizer/TokenizerData.h"
+#include "runtime/tokenizer/UnicodeScripts.h"
 
 #include <optional>
 
@@ -28,7 +29,7 @@ public:
 
   PreTokenizer() = default;
   /// `alphabet`: the text is in the byte-level alphabet already (a normaliser did it).
-  /// Throws Error for a bad pattern, too many steps or a step that is not supported.
+  /// Throws Error for a bad pattern, too many steps.
   PreTokenizer(const std::vector<PreTokenizerStep> &steps, bool alphabet);
 
   Scratch makeScratch() const;
@@ -41,6 +42,7 @@ private:
     PreTokenizerStep data;
     std::optional<SplitPattern> pattern;
     FastPattern fast = FastPattern::None;
+    std::unique_ptr<const UnicodeScripts> scripts;
   };
   struct Context;
   class Joiner;
@@ -49,6 +51,7 @@ private:
   void split(size_t index, std::string_view piece, bool first, Context &context) const;
   void byteLevel(size_t index, std::string_view piece, bool first, Context &context) const;
   void words(size_t index, std::string_view piece, bool first, Context &context) const;
+  void scripts(size_t index, std::string_view piece, bool first, Context &context) const;
   void bert(size_t index, std::string_view piece, bool first, Context &context) const;
   void step(size_t index, std::string_view piece, bool first, Context &context) const;
   void metaspace(size_t index, std::string_view piece, bool first, Context &context) const;

@@ -37,7 +37,7 @@ public:
   template <typename Found>
   void prefixes(std::string_view text, uint64_t hash, std::string_view before, Found &&found) const {
     size_t i = 0, characters = 0;
-    while (i < text.size()) {
+    while (i < text.size() && !slots.empty()) {
       auto lead = static_cast<unsigned char>(text[i]);
       if (lead < 0x80) {
         hash = grow(hash, lead);
@@ -81,6 +81,8 @@ private:
       }
     return -1;
   }
+
+  uint64_t addPrefixes(std::string_view text);
 
   struct Slot {
     uint32_t hash = 0;

@@ -12,17 +12,24 @@ using namespace llmc;
 /// White_Space without U+180E; \p{Z} is Zs, Zl and Zp.
 static constexpr std::string_view kSpaces = "\\t-\\r\\x{85}\\p{Z}";
 
-static std::string rewriteSpaces(const std::string &pattern) {
+/// Alphabetic, M, Nd and Pc; PCRE2's \w has L, N and the underscore. What L and Nl lack of
+/// Alphabetic beside marks are circled and squared letters.
+static constexpr std::string_view kWords =
+    "\\p{L}\\p{Nl}\\p{M}\\p{Nd}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}";
+
+static std::string rewriteClasses(const std::string &pattern) {
   std::string out;
   bool inClass = false;
   for (size_t i = 0; i < pattern.size(); ++i) {
     char c = pattern[i];
     if (c == '\\' && i + 1 < pattern.size()) {
       char next = pattern[++i];
-      if (next == 's')
-        out += inClass ? std::string(kSpaces) : "[" + std::string(kSpaces) + "]";
-      else if (next == 'S' && !inClass)
-        out += "[^" + std::string(kSpaces) + "]";
+      const bool space = next == 's' || next == 'S';
+      const std::string members(space ? kSpaces : kWords);
+      if (next == 's' || next == 'w')
+        out += inClass ? members : "[" + members + "]";
+      else if ((next == 'S' || next == 'W') && !inClass)
+        out += "[^" + members + "]";
       else
         (out += c) += next;
       continue;
@@ -53,7 +60,7 @@ struct SplitPattern::Impl {
 SplitPattern::SplitPattern(const std::string &pattern) : impl(std::make_unique<Impl>()) {
   int error = 0;
   PCRE2_SIZE offset = 0;
-  std::string rewritten = rewriteSpaces(pattern);
+  std::string rewritten = rewriteClasses(pattern);
   pcre2_compile_context *context = pcre2_compile_context_create(nullptr);
   pcre2_set_newline(context, PCRE2_NEWLINE_LF);
   impl->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),

@@ -3,7 +3,7 @@
 // The model's own regular expression (Oniguruma syntax in tokenizer.json) run by PCRE2.
 //
 // Where the two engines differ, the pattern is rewritten before compilation:
-// PCRE2's \s has U+180E, the reference's has not; ^ and $ match at line ends.
+// PCRE2's \s has U+180E, the reference's has not; its \w lacks marks; ^ and $ match at line ends.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_TOKENIZER_SPLITPATTERN_H

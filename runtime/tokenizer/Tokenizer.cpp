@@ -62,6 +62,8 @@ static void checkIds(const TokenizerData &data) {
                   std::to_string(id));
   };
   check(data.bosId, "a beginning-of-sequence id");
+  for (int32_t id : data.prefixIds)
+    check(id, "an id in front of the text");
   check(data.padId, "a padding id");
   check(data.unkId, "an unknown-token id");
   for (int32_t id : data.eosIds)
@@ -144,6 +146,10 @@ void Tokenizer::build(const TokenizerData &data, std::vector<MergeIds> merges, s
   pool = std::make_unique<Pool>();
   eos = data.eosIds;
   bos = data.bosId;
+  prefix = data.prefixIds;
+  std::erase(prefix, -1);
+  if (prefix.empty() && bos >= 0)
+    prefix = {bos};
   pad = data.padId;
   bosByDefault = data.addBos && data.bosId >= 0;
 }
@@ -160,7 +166,12 @@ void Tokenizer::readAdded(const TokenizerData &data) {
       continue;
     }
     normalized.push_back(token);
-    normalized.back().content = normalizer.apply(utf8::sanitize(token.content));
+    std::string content = normalizer.apply(utf8::sanitize(token.content));
+    if (content != token.content) {
+      std::string bytes; // of a normaliser that writes the byte alphabet
+      normalizedContents[token.id] = vocabulary->byteLevel() && appendAlphabetBytes(content, bytes) ? bytes : content;
+    }
+    normalized.back().content = std::move(content);
   }
   rawAdded = AddedTokens(raw);
   normalizedAdded = AddedTokens(normalized);
@@ -243,8 +254,8 @@ std::vector<TextRange> Tokenizer::rangesAfterNormalising(std::string_view text, 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, std::span<const TextRange> ranges, bool addBos) const {
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 3 + 8);
-  if (addBos && bos >= 0)
-    ids.push_back(bos);
+  if (addBos)
+    ids.insert(ids.end(), prefix.begin(), prefix.end());
   Encoder encoder(*this, ids);
   for (const TextSegment &outer : rawAdded.cut(text, ranges)) {
     if (outer.id >= 0) {
@@ -312,6 +323,9 @@ void DecodeStream::feed(int32_t id, std::string &out) {
   if (id < 0 || static_cast<size_t>(id) >= vocabulary.size() || (skipSpecial && tokenizer->isSpecial(id)))
     return;
   std::string_view bytes = vocabulary.bytesOf(id);
+  if (!tokenizer->normalizedContents.empty())
+    if (auto found = tokenizer->normalizedContents.find(id); found != tokenizer->normalizedContents.end())
+      bytes = found->second;
   if (!vocabulary.byteLevel() || tokenizer->decoder.wantsBytes() || vocabulary.isAdded(id))
     state.token(bytes, out);
   else

@@ -25,6 +25,7 @@
 #include "runtime/tokenizer/TokenizerData.h"
 
 #include <span>
+#include <unordered_map>
 
 namespace llmc {
 
@@ -47,7 +48,8 @@ public:
 
   /// Ids of `text`. parseSpecial: spellings of special tokens become those tokens
   /// (a rendered chat template); otherwise they stay text (user input). addBos
-  /// puts the beginning-of-sequence id in front, if the model has one. Malformed
+  /// puts the beginning-of-sequence id in front, if the model has one (or the several
+  /// ids that its post-processor puts there). Malformed
   /// UTF-8 counts as U+FFFD, one per maximal subpart. Time is near linear in the
   /// text, stack use constant. Throws Error when a pattern exceeds its limits.
   std::vector<int32_t> encode(std::string_view text, bool parseSpecial, bool addBos) const;
@@ -99,8 +101,10 @@ private:
   AddedTokens rawAdded, normalizedAdded;
   std::unique_ptr<Pool> pool; // memory of encoders, kept between calls
   std::vector<AddedToken> added;
+  /// Contents of added tokens that the normaliser changes: as the reference does, decoding gives these.
+  std::unordered_map<int32_t, std::string> normalizedContents;
   std::vector<bool> special; // by id
-  std::vector<int32_t> eos;
+  std::vector<int32_t> eos, prefix; // prefix: what addBos puts in front
   int32_t bos = -1, pad = -1;
   bool bosByDefault = false;
 };

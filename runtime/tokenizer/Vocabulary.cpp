@@ -145,7 +145,8 @@ void Vocabulary::append(const TokenizerData &data) {
   offsets.reserve(count + 1);
   slots.resize(std::bit_ceil(std::max<size_t>(16, count + count / 2)));
   offsets.push_back(0);
-  std::vector<int32_t> late;
+  std::vector<int32_t> early, late;
+  early.reserve(count);
   for (size_t id = 0; id < count; ++id) {
     bool known = true;
     if (added[id]) {
@@ -164,17 +165,30 @@ void Vocabulary::append(const TokenizerData &data) {
     }
     offsets.push_back(static_cast<uint32_t>(arena.size()));
     if (known)
-      insert(static_cast<int32_t>(id));
+      early.push_back(static_cast<int32_t>(id));
   }
-  for (int32_t id : late)
-    insert(id);
+  insert(early);
+  insert(late);
 }
 
-void Vocabulary::insert(int32_t id) {
+void Vocabulary::insert(const std::vector<int32_t> &ids) {
+  constexpr size_t kAhead = 16; // the table does not fit in the cache: ask for slots before they are needed
+  std::array<uint32_t, kAhead> hashes;
+  const size_t mask = slots.size() - 1;
+  for (size_t i = 0; i < ids.size() + kAhead; ++i) {
+    if (i >= kAhead)
+      insert(ids[i - kAhead], hashes[i % kAhead]);
+    if (i < ids.size()) {
+      hashes[i % kAhead] = static_cast<uint32_t>(hashBytes(bytesOf(ids[i])) >> 16);
+      __builtin_prefetch(&slots[hashes[i % kAhead] & mask]);
+    }
+  }
+}
+
+void Vocabulary::insert(int32_t id, uint32_t hash) {
   std::string_view bytes = bytesOf(id);
   if (bytes.empty())
     return;
-  auto hash = static_cast<uint32_t>(hashBytes(bytes) >> 16);
   const size_t mask = slots.size() - 1;
   for (size_t i = hash & mask;; i = (i + 1) & mask) {
     if (slots[i].id < 0) {

@@ -51,7 +51,8 @@ public:
 
 private:
   void append(const TokenizerData &data);
-  void insert(int32_t id);
+  void insert(const std::vector<int32_t> &ids);
+  void insert(int32_t id, uint32_t hash);
 
   struct Slot {
     uint32_t hash = 0;

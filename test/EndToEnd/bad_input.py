@@ -114,7 +114,7 @@ def bad_keys(ctx, folder, good):
     yield key("tokenizer.ggml.token_type", 9, struct.pack("<IQi", 5, 1, 1), "too few token types")
     yield key("tokenizer.ggml.eos_token_id", 4, u32(2**31), "an end token out of range")
     yield key("tokenizer.ggml.model", 8, string(b"abacus"), "an unknown tokenizer")
-    yield key("tokenizer.chat_template", 8, string(b"{% if %}"), "a broken template")[:2] + (("template", "line"),)
+    yield key("tokenizer.chat_template", 8, string(b"{% if %}"), "a broken template")[:2] + ("template:1:7",)
     yield "GGUF with a key twice", file("twice", split.put_together(pairs + pairs[:1], table)), (pairs[0][0], "once")
     yield "GGUF with a tensor twice", file("tensor-twice", split.put_together(pairs, table + table[:1])), (table[0][0], "once")
     yield "GGUF with tensors that overlap", file("overlap", split.put_together(pairs, table, {table[1][0]: 32})), (table[1][0], table[0][0])

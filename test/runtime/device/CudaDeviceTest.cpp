@@ -166,8 +166,8 @@ TEST_F(Cuda, AllocatesEverythingAtLoadAndNothingLater) {
   for (int i = 0; i < 5; ++i) {
     Request request;
     request.prompt = someIds(20);
-    request.maxTokens = 10;
-    request.sampler.temperature = i % 2 ? 1.0f : 0.0f;
+    request.sampling.maxTokens = 10;
+    request.sampling.temperature = i % 2;
     engine.generate(request);
   }
   device->setObserver([](const LaunchView &) {});
@@ -389,7 +389,7 @@ TEST_F(Cuda, NotANumberIsAnError) {
   request.prompt = {1, fake::kNanToken};
   EXPECT_EQ(engine.generate(request)->finish, Finish::Error);
   request.prompt = {1, 2};
-  request.maxTokens = 2;
+  request.sampling.maxTokens = 2;
   EXPECT_EQ(engine.generate(request)->finish, Finish::Length) << "the blocks were cleaned";
 }
 

@@ -12,10 +12,11 @@ using namespace llmc;
 /// White_Space without U+180E; \p{Z} is Zs, Zl and Zp.
 static constexpr std::string_view kSpaces = "\\t-\\r\\x{85}\\p{Z}";
 
-/// Alphabetic, M, Nd and Pc; PCRE2's \w has L, N and the underscore. What L and Nl lack of
-/// Alphabetic beside marks are circled and squared letters.
+/// Oniguruma's \w: Alphabetic, M, Nd, Pc and Latin-1's superscripts and fractions; PCRE2's has L, N and the
+/// underscore. What L, Nl and M lack of Alphabetic are circled and squared letters.
 static constexpr std::string_view kWords =
-    "\\p{L}\\p{Nl}\\p{M}\\p{Nd}\\p{Pc}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}";
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}"
+    "\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}";
 
 static std::string rewriteClasses(const std::string &pattern) {
   std::string out;

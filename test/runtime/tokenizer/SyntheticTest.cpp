@@ -242,3 +242,56 @@ TEST(Adversarial, TimeIsNearLinear) {
     EXPECT_LT(four, 9 * one + 0.02) << unit << ": " << one << " s, then " << four << " s";
   }
 }
+
+/// Characters "Zz .中" and their pairs as pieces, for the models without a byte alphabet.
+static std::vector<TokenizerData> characterVocabularies() {
+  TokenizerData data;
+  data.tokens = {"<unk>"};
+  for (std::string unit : {"Z", "z", "▁", ".", "中"})
+    for (int i = 0; i < 5; ++i, unit += unit)
+      data.tokens.push_back(unit);
+  for (size_t i = 0; i < data.tokens.size(); ++i)
+    data.scores.push_back(-1.5 * static_cast<double>(i % 7));
+  data.unkId = 0;
+  data.normalizers = {{.kind = NormalizerStep::Kind::Replace, .text = " ", .content = "▁"}};
+  data.decoders = {{.kind = DecoderStep::Kind::Replace, .text = "▁", .content = " "}};
+  std::vector<TokenizerData> all;
+  for (auto model : {TokenizerData::Model::BPE, TokenizerData::Model::ScoredBPE, TokenizerData::Model::Unigram,
+                     TokenizerData::Model::WordPiece}) {
+    all.push_back(data);
+    all.back().model = model;
+    all.back().maxWordChars = UINT32_MAX;
+  }
+  for (size_t i = 1; i < data.tokens.size(); ++i)
+    if (i % 5)
+      all[0].merges.emplace_back(data.tokens[i], data.tokens[i]);
+  return all;
+}
+
+TEST(Adversarial, WholeTextsAsOnePiece) {
+  onSmallStack([] {
+    for (const TokenizerData &data : characterVocabularies()) {
+      Tokenizer t = Tokenizer::create(data);
+      for (const char *unit : {"Z", "zZ", " ", ".", "中"}) {
+        std::string text = repeat(unit, 40000 * std::string_view(unit).size());
+        EXPECT_EQ(t.decode(t.encode(text, false, false), false), text) << static_cast<int>(data.model) << unit;
+      }
+      EXPECT_EQ(t.encode(repeat("\u0301", 80000), false, false).back(), 0);
+    }
+  });
+  for (const TokenizerData &data : characterVocabularies()) {
+    Tokenizer t = Tokenizer::create(data);
+    auto seconds = [&](size_t bytes) {
+      std::string text = repeat("Z", bytes);
+      double best = 1e9;
+      for (int i = 0; i < 2; ++i) {
+        double start = cpuSeconds();
+        t.encode(text, false, false);
+        best = std::min(best, cpuSeconds() - start);
+      }
+      return best;
+    };
+    double one = seconds(1 << 17), four = seconds(1 << 19);
+    EXPECT_LT(four, 9 * one + 0.02) << static_cast<int>(data.model) << ": " << one << " s, then " << four << " s";
+  }
+}

@@ -33,12 +33,18 @@ protected:
 TEST_F(TextTool, StopStringsCutTheText) {
   const std::string whole = generate({"-n", "24"})["text"];
   ASSERT_GE(whole.size(), 12u);
-  const std::string stop = whole.substr(5, 3), want = whole.substr(0, whole.find(stop));
+  auto boundary = [&](size_t at) { // of characters: a stop string is UTF-8
+    while (at < whole.size() && (whole[at] & 0xC0) == 0x80)
+      ++at;
+    return at;
+  };
+  const size_t begin = boundary(5), end = boundary(begin + 3);
+  const std::string stop = whole.substr(begin, end - begin), want = whole.substr(0, whole.find(stop));
   const Json got = generate({"-n", "24", "--stop", "never there", "--stop", stop});
   EXPECT_EQ(got["text"], want);
   EXPECT_EQ(got["finish"], "stop");
   EXPECT_EQ(got["stop"], stop);
-  EXPECT_EQ(run({"run", "--raw", "-n", "24", "--stop", stop, "abc"}).out, want + (want.empty() || want.back() != '\n' ? want.empty() ? "" : "\n" : ""));
+  EXPECT_EQ(run({"run", "--raw", "-n", "24", "--stop", stop, "abc"}).out, want + (want.empty() || want.back() == '\n' ? "" : "\n"));
   const Json prompt = generate({"-n", "3", "--stop", "abc"});
   EXPECT_EQ(prompt["finish"], "length") << "the prompt is not searched";
 }

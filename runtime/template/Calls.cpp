@@ -190,6 +190,7 @@ void Runtime::bindMacro(const Stmt &stmt, std::vector<Value> &positional, Named 
 
 Value Runtime::callMacro(const Callable &macro, std::vector<Value> positional, Named named) {
   const Position callSite = at;
+  Nested nested(*this, at);
   std::string text;
   std::unique_ptr<Env> inner = makeEnv(macro.env, macro.macro->slots);
   {

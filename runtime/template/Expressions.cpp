@@ -207,6 +207,8 @@ Value Runtime::evaluateSlice(const Expr &expr) {
   at = expr.at;
   const List *l = object.list() && !object.list()->isView() ? object.list() : nullptr;
   const std::string *s = object.string();
+  if (!l && !s && expr.operands[0]->kind == Expr::Kind::Constant)
+    return Value::undefined("slice"); // jinja2 computes it before, by other rules
   if (!l && !s)
     fail(std::string("expected a list or string to slice, got ") + object.typeName());
   step = hasStep ? step : 1;

@@ -19,7 +19,7 @@ struct Limits {
   uint64_t workBytes = 512u << 20;     // of strings and lists made or compared over the whole run
   uint64_t stringBytes = 16u << 20;    // of one string
   uint64_t listItems = 1'000'000;
-  unsigned depth = 400;                // statements and expressions within one another, macros included
+  unsigned depth = 250;                // statements and expressions within one another, macros included
   int64_t range = 100'000;             // items of range(), jinja2's sandbox has the same
 };
 

@@ -117,7 +117,7 @@ private:
       chunks.pop_back();
     }
     if (!chunks.empty() && chunks.back().size() > width)
-      breakWord(line, std::max<size_t>(width - std::min(length, width), 1));
+      breakWord(line, width - length); // no room cuts nothing off, but ends the line
     if (!line.empty() && isAllBlank(line.back()))
       line.pop_back();
     Text joined;

@@ -16,6 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ChatOptions options;
   options.bosToken = "<s>";
   options.toolsJson = R"([{"type": "function", "function": {"name": "f"}}])";
+  options.extraJson = R"({"s": "Hello, W\u00f6rld", "u": "\u01c5 \u00df \u0130\u03a3", "n": 7, "big": 1180591620717411303424, "f": -2.5, "no": null,
+      "xs": [3, 1, 2], "d": {"b": 1, "a": [1, 2.0, null], "1": true}, "words": ["pear", "Apple"],
+      "people": [{"name": "Ann", "age": 31}, {"name": "bob", "age": 25}],
+      "tree": [{"v": 1, "c": [{"v": 2, "c": []}]}]})";
   options.now = std::tm{};
   try {
     ChatTemplate chatTemplate = ChatTemplate::parse({reinterpret_cast<const char *>(data), size});

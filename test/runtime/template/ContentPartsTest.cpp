@@ -59,7 +59,7 @@ TEST(ContentParts, NoPartsAndNull) {
   EXPECT_EQ(render(kStrings, call), "<user>Q<assistant>[{\"function\": {\"name\": \"f\", \"arguments\": {\"z\": 1.0, \"a\": 1}}}]");
   EXPECT_EQ(render(kAdding, call), "<user>Q<assistant>");
   // A template that asks for null gets it.
-  EXPECT_EQ(render("{% for m in messages %}{{ 'null' if m.content is none else m.content }}{% endfor %}", call), "Q");
+  EXPECT_EQ(render("{% for m in messages %}{{ 'null' if m.content is none else m.content }}{% endfor %}", call), "Qnull");
   EXPECT_EQ(render("{% for m in messages %}{% if m.content is none %}-{% else %}{{ m.content }}{% endif %}{% endfor %}", call), "Q-");
 }
 

@@ -98,6 +98,12 @@ TEST(TemplateLimits, NestingOnASmallStack) {
     EXPECT_EQ(renderError(repeat("{% if 1 %}", 90) + repeat("{% endif %}", 90)), "no error");
     EXPECT_EQ(renderError(repeat("{% for q in xs[:1] %}", 90) + repeat("{% endfor %}", 90)), "no error");
     EXPECT_NE(renderError("{% macro m(k) %}{{ m(k + 1) }}{% endmacro %}{{ m(0) }}").find("nested"), std::string::npos);
+    EXPECT_NE(renderError("{% set n = namespace() %}{% macro m(k) %}{% call m(k) %}{{ caller() }}{% endcall %}{% endmacro %}{{ m(0) }}").find("nested"),
+              std::string::npos);
+    EXPECT_NE(renderError("{% for q in xs recursive %}{{ loop(xs) }}{% endfor %}").find("nested"), std::string::npos);
+    EXPECT_NE(renderError("{% set n = namespace(g=xs) %}{% for i in range(1000) %}{% set n.g = n.g | map('int') %}{% endfor %}").find("nested"),
+              std::string::npos);
+    EXPECT_NE(renderError("{% set n = namespace() %}{% set n.n = [n] %}{{ n | string }}").find("contains itself"), std::string::npos);
     EXPECT_NE(renderError("{% macro m(k) %}{% for q in xs %}{% filter trim %}{{ [(m(k + 1) | trim) ~ 'x'] | join }}"
                           "{% endfilter %}{% endfor %}{% endmacro %}{{ m(0) }}")
                   .find("nested"),
@@ -148,6 +154,23 @@ TEST(TemplateLimits, WorkOutputMemory) {
             std::string::npos);
   EXPECT_NE(renderError("{% set n = namespace(s=[0]) %}{% for i in range(99) %}{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s }}").find("at most"),
             std::string::npos);
+  // Widths and counts.
+  for (const char *wide : {"{{ '%2000000000d' % 1 }}", "{{ '%.2000000000f' % 1 }}", "{{ '%*d' % (999999999999, 1) }}", "{{ '{:2000000000}'.format(1) }}",
+                           "{{ '{:02000000000,}'.format(1) }}", "{{ '{:.2000000000f}'.format(1.5) }}", "{{ s.center(99999999999) }}",
+                           "{{ s.ljust(2 ** 80) }}", "{{ s.zfill(99999999999) }}", "{{ '\\t'.expandtabs(99999999999) }}", "{{ s | center(2 ** 63) }}",
+                           "{{ s | indent(99999999999) }}", "{{ xs | tojson(indent=99999999999) }}", "{{ xs | batch(99999999999, 0) | list }}",
+                           "{{ xs | slice(99999999999) | list }}", "{{ 10 ** (10 ** 10) }}", "{{ (10 ** 4000) ** 9 }}", "{{ ('9' * 5000) | int | string }}",
+                           "{{ (s * 99999).replace('t', s * 9999) }}", "{{ (s * 999999) | replace('', s) }}", "{{ ('<' * 9999999) | e }}"})
+    EXPECT_EQ(renderError(wide).substr(0, 14), wide == std::string("{{ ('9' * 5000) | int | string }}") ? "no error" : "chat template:") << wide;
+  // Work without output.
+  for (const char *busy : {"{% set n = namespace(x=3) %}{% for i in range(100000) %}{% set n.x = n.x * n.x %}{% endfor %}",
+                           "{% for i in range(100000) %}{% set x = range(100000) %}{% endfor %}",
+                           "{% for i in range(100000) %}{% set x = (s * 9999).upper() %}{% endfor %}",
+                           "{% set l = range(99999) | list %}{% for i in l %}{% set x = i in l %}{% endfor %}",
+                           "{% for i in range(100000) %}{% set x = (s * 9999) | wordwrap(1) %}{% endfor %}",
+                           "{% for i in range(100000) %}{% macro m() %}{% endmacro %}{% set x = namespace(a=1, b=m) %}{{ 's' * 999 }}{% endfor %}",
+                           "{% set n = namespace(d={}) %}{% for i in range(99999) %}{% set n.d = dict(n.d, **{i | string: i}) %}{% endfor %}"})
+    EXPECT_NE(renderError(busy).find("expected"), std::string::npos) << busy;
   // Lists that share parts: small in memory, exponential when walked.
   const std::string twin = "{% set n = namespace(a=[0], b=[0]) %}{% for i in range(60) %}{% set n.a = [n.a, n.a] %}"
                            "{% set n.b = [n.b, n.b] %}{% endfor %}";

@@ -396,7 +396,7 @@ TEST(Folder, RefusedTokenizers) {
   refuse(R"("decoder": {"type": "ByteLevel"})", R"("decoder": {"type": "CTC"})", {"decoder.type", "\"CTC\""});
   refuse(R"("TemplateProcessing")", R"("OtherProcessing")",
          {"post_processor.processors[1].type", "\"OtherProcessing\""});
-  refuse(R"("TemplateProcessing")", R"("RobertaProcessing")", {"post_processor.processors[1].cls"});
+  refuse(R"("TemplateProcessing")", R"("RobertaProcessing")", {"post_processor.processors[1]: expected the key \"cls\""});
   refuse(R"("dropout": null)", R"("dropout": 0.1)", {"model.dropout", "0.1"});
   refuse(R"("a": 2)", R"("a": 9)", {"model.vocab.a", "vocabulary size 9", "got 9"});
   refuse(R"("a": 2)", R"("a": -1)", {"model.vocab.a"});

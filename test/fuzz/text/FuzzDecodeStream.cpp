@@ -13,7 +13,7 @@
 
 using namespace llmc;
 
-using Decoder = DecoderStep::Kind;
+using Step = DecoderStep::Kind;
 
 static void expect(bool condition) {
   if (!condition)
@@ -40,10 +40,10 @@ static TokenizerData byteFallback() {
   for (const char *text : {"▁", "▁a", "é", "<0xc3>", "<unk>", "<s>", " ", "", "🦊", "a▁b"})
     data.tokens.push_back(text);
   data.added = {{.id = 228, .content = "<unk>", .special = true}, {.id = 229, .content = "<s>", .special = true}};
-  data.decoders = {{.kind = Decoder::Replace, .text = kMetaspace, .content = " "},
-                   {.kind = Decoder::ByteFallback},
-                   {.kind = Decoder::Fuse},
-                   {.kind = Decoder::Strip, .text = " ", .start = 1}};
+  data.decoders = {{.kind = Step::Replace, .text = kMetaspace, .content = " "},
+                   {.kind = Step::ByteFallback},
+                   {.kind = Step::Fuse},
+                   {.kind = Step::Strip, .text = " ", .start = 1}};
   return data;
 }
 
@@ -54,13 +54,13 @@ static TokenizerData wordPiece() {
   data.unkId = 0;
   data.continuingPrefix = "##";
   data.added = {{.id = 1, .content = "[SEP]", .special = true}};
-  data.decoders = {{.kind = Decoder::WordPiece, .text = "##", .cleanUp = true}, {.kind = Decoder::CleanUp}};
+  data.decoders = {{.kind = Step::WordPiece, .text = "##", .cleanUp = true}, {.kind = Step::CleanUp}};
   return data;
 }
 
 static TokenizerData metaspace() {
   TokenizerData data = byteFallback();
-  data.decoders = {{.kind = Decoder::Metaspace, .text = kMetaspace}};
+  data.decoders = {{.kind = Step::Metaspace, .text = kMetaspace}};
   return data;
 }
 

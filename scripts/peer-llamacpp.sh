@@ -26,6 +26,6 @@ if [ ! -x "$build/bin/llama-bench" ]; then
     -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 -DGGML_OPENMP=OFF "${flags[@]}" \
     -DLLAMA_CURL=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF >"$build.configure.log" 2>&1
   echo "building llama.cpp ($isa), log in $build.log" >&2
-  ninja -C "$build" llama-bench >"$build.log" 2>&1
+  ninja -C "$build" llama-bench llama-quantize llama-perplexity >"$build.log" 2>&1
 fi
 echo "$build/bin"

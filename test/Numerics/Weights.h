@@ -5,6 +5,7 @@
 #include "Blocks.h"
 #include "Buffers.h"
 
+#include "llmc/Frontend/CodedBlock.h"
 #include "llmc/Frontend/Dequantize.h"
 #include "llmc/Target/Packing.h"
 
@@ -115,11 +116,7 @@ struct Weight {
   }
 
   llmc_layout layout() const {
-    static constexpr llmc_layout panels[] = {
-        LLMC_LAYOUT_N16_F32,  LLMC_LAYOUT_N16_F16,  LLMC_LAYOUT_N16_BF16, LLMC_LAYOUT_N16_Q4_0,   LLMC_LAYOUT_N16_Q4_1,
-        LLMC_LAYOUT_N16_Q8_0, LLMC_LAYOUT_N16_Q5_0, LLMC_LAYOUT_N16_Q5_1, LLMC_LAYOUT_N16_Q2_K,   LLMC_LAYOUT_N16_Q3_K,
-        LLMC_LAYOUT_N16_Q4_K, LLMC_LAYOUT_N16_Q5_K, LLMC_LAYOUT_N16_Q6_K, LLMC_LAYOUT_N16_IQ4_NL, LLMC_LAYOUT_N16_IQ4_XS};
-    return rows == 0 ? LLMC_LAYOUT_ROWS_F32 : panels[int(storage)];
+    return rows == 0 ? LLMC_LAYOUT_ROWS_F32 : panelLayout(storage);
   }
 
   std::string declaration() const {

@@ -85,43 +85,66 @@ Values CodedRecord::quads(int64_t group, int64_t piece) {
   return quads;
 }
 
-/// Field `index` of the record as integers.
-Value CodedRecord::field(int64_t index, int64_t piece) {
-  int64_t lanes = e.machine.lanes;
-  auto bytes = [&](Value base, int64_t offset) { return e.load(e.vec(lanes, e.b.getI8Type()), base, offset + piece * lanes); };
-  auto bits = [&](Value base, int64_t offset, int64_t shift, int64_t mask) -> Value {
-    Value wide = arith::ExtUIOp::create(e.b, e.loc, e.i32s(), bytes(base, offset));
-    if (shift)
-      wide = arith::ShRUIOp::create(e.b, e.loc, wide, e.splatInt(e.i32s(), shift));
-    return arith::AndIOp::create(e.b, e.loc, wide, e.splatInt(e.i32s(), mask));
+/// An integer, or a register of it, of the type of `like`.
+static Value integerAs(Emitter &e, Value like, int64_t value) {
+  if (auto vector = dyn_cast<VectorType>(like.getType()))
+    return e.splatInt(vector, value);
+  return e.constant(e.b.getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
+/// Field `index` of the record as 32-bit integers.
+Value CodedRecord::field(int64_t index, Place place) {
+  auto wide = [&](Value byte) -> Type {
+    auto vector = dyn_cast<VectorType>(byte.getType());
+    return vector ? Type(e.vec(vector.getNumElements(), e.b.getI32Type())) : e.b.getI32Type();
   };
-  if (form.scaleBits == 8)
-    return arith::ExtSIOp::create(e.b, e.loc, e.i32s(), bytes(fields, form.fieldOffset() + index * 16));
+  auto bits = [&](Value base, int64_t offset, int64_t shift, int64_t mask) -> Value {
+    Value byte = place.byte(base, offset), value = arith::ExtUIOp::create(e.b, e.loc, wide(byte), byte);
+    if (shift)
+      value = arith::ShRUIOp::create(e.b, e.loc, value, integerAs(e, value, shift));
+    return arith::AndIOp::create(e.b, e.loc, value, integerAs(e, value, mask));
+  };
+  if (form.scaleBits == 8) {
+    Value byte = place.byte(fields, form.fieldOffset() + index * 16);
+    return arith::ExtSIOp::create(e.b, e.loc, wide(byte), byte);
+  }
   Value low = bits(fields, form.fieldOffset() + index / 2 * 16, index % 2 * 4, 15);
   if (form.scaleBits == 4)
     return low;
   Value high = bits(highFields, form.highFieldOffset() + index / 4 * 16, index % 4 * 2, 3);
-  return arith::OrIOp::create(e.b, e.loc, low, arith::ShLIOp::create(e.b, e.loc, high, e.splatInt(e.i32s(), 4)));
+  return arith::OrIOp::create(e.b, e.loc, low, arith::ShLIOp::create(e.b, e.loc, high, integerAs(e, high, 4)));
+}
+
+Value CodedRecord::scaleAt(int64_t index, Place place) {
+  if (!form.scaleBits)
+    return place.half(index * 32);
+  Value integer = field(form.minimum ? 2 * index : index, place), d = place.half(0);
+  if (form.scaleZero)
+    integer = arith::SubIOp::create(e.b, e.loc, integer, integerAs(e, integer, form.scaleZero));
+  return arith::MulFOp::create(e.b, e.loc, d, arith::SIToFPOp::create(e.b, e.loc, d.getType(), integer));
+}
+
+Value CodedRecord::minimumAt(int64_t index, Place place) {
+  if (!form.scaleBits)
+    return place.half(form.minimumOffset() + index * 32);
+  Value down = arith::NegFOp::create(e.b, e.loc, place.half(form.minimumOffset()));
+  Value integer = field(2 * index + 1, place);
+  return arith::MulFOp::create(e.b, e.loc, down, arith::SIToFPOp::create(e.b, e.loc, down.getType(), integer));
+}
+
+Value CodedRecord::atPiece(int64_t piece, llvm::function_ref<Value(Place)> read) {
+  int64_t lanes = e.machine.lanes;
+  auto half = [&](int64_t offset) { return e.loadF16(lanes, pointer, offset + piece * lanes * 2); };
+  auto byte = [&](Value base, int64_t offset) { return e.load(e.vec(lanes, e.b.getI8Type()), base, offset + piece * lanes); };
+  return read({half, byte});
 }
 
 Value CodedRecord::scale(int64_t index, int64_t piece) {
-  int64_t lanes = e.machine.lanes, half = piece * lanes * 2;
-  index += firstScale();
-  if (!form.scaleBits)
-    return e.loadF16(lanes, pointer, index * 32 + half);
-  Value integer = field(form.minimum ? 2 * index : index, piece);
-  if (form.scaleZero)
-    integer = arith::SubIOp::create(e.b, e.loc, integer, e.splatInt(e.i32s(), form.scaleZero));
-  return arith::MulFOp::create(e.b, e.loc, e.loadF16(lanes, pointer, half), arith::SIToFPOp::create(e.b, e.loc, e.f32s(), integer));
+  return atPiece(piece, [&](Place place) { return scaleAt(firstScale() + index, place); });
 }
 
 Value CodedRecord::minimum(int64_t index, int64_t piece) {
-  int64_t lanes = e.machine.lanes, offset = form.minimumOffset() + piece * lanes * 2;
-  index += firstScale();
-  if (!form.scaleBits)
-    return e.loadF16(lanes, pointer, index * 32 + offset);
-  Value down = arith::NegFOp::create(e.b, e.loc, e.loadF16(lanes, pointer, offset));
-  return arith::MulFOp::create(e.b, e.loc, down, arith::SIToFPOp::create(e.b, e.loc, e.f32s(), field(2 * index + 1, piece)));
+  return atPiece(piece, [&](Place place) { return minimumAt(firstScale() + index, place); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -167,52 +190,20 @@ Value CodedRecord::columnCodes(int64_t group, int64_t pair, Value column) {
   return arith::SelectOp::create(e.b, e.loc, upper, half(8), half(0));
 }
 
-Value CodedRecord::columnF16(int64_t offset, Value column) {
-  Value x = e.load(e.b.getF16Type(), ofColumn(pointer, column, 2), offset);
-  return arith::ExtFOp::create(e.b, e.loc, e.b.getF32Type(), x);
-}
-
-/// A field as an integer.
-Value CodedRecord::columnField(int64_t index, Value column) {
-  Type i32 = e.b.getI32Type();
-  auto integer = [&](int64_t value) { return e.constant(e.b.getI32IntegerAttr(static_cast<int32_t>(value))); };
-  auto byte = [&](Value base, int64_t offset) { return e.load(e.b.getI8Type(), ofColumn(base, column, 1), offset); };
-  auto bits = [&](Value base, int64_t offset, int64_t shift, int64_t mask) -> Value {
-    Value wide = arith::ExtUIOp::create(e.b, e.loc, i32, byte(base, offset));
-    return arith::AndIOp::create(e.b, e.loc, arith::ShRUIOp::create(e.b, e.loc, wide, integer(shift)), integer(mask));
-  };
-  if (form.scaleBits == 8)
-    return arith::ExtSIOp::create(e.b, e.loc, i32, byte(fields, form.fieldOffset() + index * 16));
-  Value low = bits(fields, form.fieldOffset() + index / 2 * 16, index % 2 * 4, 15);
-  if (form.scaleBits == 4)
-    return low;
-  Value high = bits(highFields, form.highFieldOffset() + index / 4 * 16, index % 4 * 2, 3);
-  return arith::OrIOp::create(e.b, e.loc, low, arith::ShLIOp::create(e.b, e.loc, high, integer(4)));
-}
-
 Values CodedRecord::column(int64_t group, Value column) {
   VectorType f32 = e.vec(8, e.b.getF32Type());
-  auto real = [&](Value integer) -> Value { return arith::SIToFPOp::create(e.b, e.loc, e.b.getF32Type(), integer); };
-  auto product = [&](Value x, Value y) -> Value { return arith::MulFOp::create(e.b, e.loc, x, y); };
+  auto half = [&](int64_t offset) -> Value {
+    Value x = e.load(e.b.getF16Type(), ofColumn(pointer, column, 2), offset);
+    return arith::ExtFOp::create(e.b, e.loc, e.b.getF32Type(), x);
+  };
+  auto byte = [&](Value base, int64_t offset) { return e.load(e.b.getI8Type(), ofColumn(base, column, 1), offset); };
   Values pieces;
   for (int64_t pair = 0; pair < 4; ++pair) {
     int64_t index = firstScale() + (group * 32 + pair * 8) / form.scaleGroup;
-    Value d, m;
-    if (form.scaleBits) {
-      Value integer = columnField(form.minimum ? 2 * index : index, column);
-      integer = arith::SubIOp::create(e.b, e.loc, integer, e.constant(e.b.getI32IntegerAttr(form.scaleZero)));
-      d = product(columnF16(0, column), real(integer));
-      if (form.minimum) {
-        Value down = arith::NegFOp::create(e.b, e.loc, columnF16(form.minimumOffset(), column));
-        m = product(down, real(columnField(2 * index + 1, column)));
-      }
-    } else {
-      d = columnF16(index * 32, column);
-      if (form.minimum)
-        m = columnF16(form.minimumOffset() + index * 32, column);
-    }
+    Value d = e.broadcast(f32, scaleAt(index, {half, byte}));
     Value q = arith::SIToFPOp::create(e.b, e.loc, f32, columnCodes(group, pair, column));
-    pieces.push_back(m ? e.fma(q, e.broadcast(f32, d), e.broadcast(f32, m)) : product(q, e.broadcast(f32, d)));
+    pieces.push_back(form.minimum ? e.fma(q, d, e.broadcast(f32, minimumAt(index, {half, byte})))
+                                  : Value(arith::MulFOp::create(e.b, e.loc, q, d)));
   }
   return pieces;
 }

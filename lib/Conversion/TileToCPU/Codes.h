@@ -33,15 +33,21 @@ public:
 
 private:
   Values planeQuads(int64_t bits, int64_t offset, int64_t at);
-  mlir::Value field(int64_t index, int64_t piece);
+  /// Where scales are read: one column's, or a register of columns; as loaders of f16 (widened) and of bytes.
+  struct Place {
+    llvm::function_ref<mlir::Value(int64_t offset)> half;
+    llvm::function_ref<mlir::Value(mlir::Value base, int64_t offset)> byte;
+  };
+  mlir::Value field(int64_t index, Place place);
+  mlir::Value scaleAt(int64_t index, Place place);   ///< by the record's groups
+  mlir::Value minimumAt(int64_t index, Place place);
+  mlir::Value atPiece(int64_t piece, llvm::function_ref<mlir::Value(Place)> read);
   mlir::Value tableOf(mlir::Value codes);
   int64_t codesAt(int64_t group) const { return form.codeOffset() + (firstGroup + group) * form.groupBytes(); }
   int64_t firstScale() const { return firstGroup * 32 / form.scaleGroup; }
 
-  // One column: scalars and vectors of 8.
+  // One column.
   mlir::Value columnCodes(int64_t group, int64_t pair, mlir::Value column);
-  mlir::Value columnField(int64_t index, mlir::Value column);
-  mlir::Value columnF16(int64_t offset, mlir::Value column);
   mlir::Value ofColumn(mlir::Value base, mlir::Value column, int64_t bytes);
 
   Emitter &e;

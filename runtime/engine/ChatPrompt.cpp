@@ -150,7 +150,7 @@ std::vector<int32_t> ChatPrompt::encode(std::string_view messagesJson, const Opt
   }
   if (!tools.isNone())
     chat.toolsJson = jinja::toJson(tools, {});
-  const std::string text = renderChatJson(template_, jinja::toJson(messages, {}), chat);
+  const std::string text = renderChat(template_, messages, chat);
   return mark.empty() ? tokenizer_.encode(text, true, false) : tokenizer_.encode(partsOf(text, mark), false);
 }
 

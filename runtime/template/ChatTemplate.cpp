@@ -28,9 +28,9 @@ std::string ChatTemplate::render(const Value &context, const std::tm &now) const
 
 std::string ChatTemplate::render(const Value &context) const { return render(context, localNow()); }
 
-static std::string renderWith(const ChatTemplate &chatTemplate, Value messages, const ChatOptions &options) {
+/// What a template sees beside the messages.
+static Dict variables(const ChatOptions &options) {
   Dict context;
-  context.set(Value("messages"), std::move(messages));
   context.set(Value("tools"), options.toolsJson.empty() ? Value::none() : Value::fromJson(options.toolsJson, "tools"));
   context.set(Value("documents"), Value::none());
   context.set(Value("add_generation_prompt"), Value(options.addGenerationPrompt));
@@ -38,13 +38,21 @@ static std::string renderWith(const ChatTemplate &chatTemplate, Value messages, 
     context.set(Value("bos_token"), Value(options.bosToken));
   if (!options.eosToken.empty())
     context.set(Value("eos_token"), Value(options.eosToken));
-  if (!options.extraJson.empty()) {
-    Value extra = Value::fromJson(options.extraJson, "chat template variables");
-    if (!extra.dict())
-      throw Error(std::string("chat template variables: expected a JSON object, got a ") + extra.typeName());
-    for (const auto &[key, value] : extra.dict()->items())
-      context.set(key, value);
-  }
+  if (options.extraJson.empty())
+    return context;
+  Value extra = Value::fromJson(options.extraJson, "chat template variables");
+  if (!extra.dict())
+    throw Error(std::string("chat template variables: expected a JSON object, got a ") + extra.typeName());
+  for (const auto &[key, value] : extra.dict()->items())
+    context.set(key, value);
+  return context;
+}
+
+static std::string renderWith(const ChatTemplate &chatTemplate, Value messages, const Dict &others, const ChatOptions &options) {
+  Dict context;
+  context.set(Value("messages"), std::move(messages));
+  for (const auto &[key, value] : others.items())
+    context.set(key, value);
   return chatTemplate.render(Value::dict(std::move(context)), options.now ? *options.now : localNow());
 }
 
@@ -57,14 +65,18 @@ std::string llmc::renderChat(const ChatTemplate &chatTemplate, const std::vector
     dict.set(Value("content"), Value(utf8::sanitize(message.content)));
     items.push_back(Value::dict(std::move(dict)));
   }
-  return renderWith(chatTemplate, Value::list(std::move(items)), options);
+  return renderWith(chatTemplate, Value::list(std::move(items)), variables(options), options);
+}
+
+std::string llmc::renderChat(const ChatTemplate &chatTemplate, const Value &messages, const ChatOptions &options) {
+  if (!messages.list())
+    throw Error(std::string("messages: expected a JSON list, got a ") + messages.typeName());
+  const Dict others = variables(options);
+  return renderWithParts(messages, options.textOnly,
+                         [&](Value given) { return renderWith(chatTemplate, std::move(given), others, options); });
 }
 
 std::string llmc::renderChatJson(const ChatTemplate &chatTemplate, std::string_view messagesJson,
                                  const ChatOptions &options) {
-  Value messages = Value::fromJson(messagesJson, "messages");
-  if (!messages.list())
-    throw Error(std::string("messages: expected a JSON list, got a ") + messages.typeName());
-  return renderWithParts(messages, options.textOnly,
-                         [&](Value given) { return renderWith(chatTemplate, std::move(given), options); });
+  return renderChat(chatTemplate, Value::fromJson(messagesJson, "messages"), options);
 }

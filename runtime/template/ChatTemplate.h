@@ -53,8 +53,9 @@ struct ChatOptions {
 
 std::string renderChat(const ChatTemplate &chatTemplate, const std::vector<ChatMessage> &messages,
                        const ChatOptions &options);
-/// With messages as the JSON list that a chat request carries (tool calls, parts;
-/// ContentParts.h says what becomes of those).
+/// With messages as the list that a chat request carries (tool calls, parts;
+/// ContentParts.h says what becomes of those), and as its JSON.
+std::string renderChat(const ChatTemplate &chatTemplate, const jinja::Value &messages, const ChatOptions &options);
 std::string renderChatJson(const ChatTemplate &chatTemplate, std::string_view messagesJson, const ChatOptions &options);
 
 } // namespace llmc

@@ -45,7 +45,8 @@ public:
       if (takes(role, others, asStrings))
         asStrings = others;
     }
-    std::string text = render(with(asStrings));
+    const auto known = attempts.find(asStrings);
+    std::string text = known != attempts.end() && known->second ? *known->second : render(with(asStrings));
     for (const Content &content : contents)
       if (content.hasOthers && isPrinted(text))
         throw Error(name(content.message) + ".content: expected text alone, as the chat template takes no other parts");

@@ -7,25 +7,28 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <span>
 
 namespace llmc {
 
 using Json = nlohmann::ordered_json;
 
+static Json listOf(const std::optional<std::string> &system, std::span<const ChatMessage> messages) {
+  Json list = Json::array();
+  if (system)
+    list.push_back({{"role", "system"}, {"content", *system}});
+  for (const ChatMessage &message : messages)
+    list.push_back({{"role", message.role}, {"content", message.content}});
+  return list;
+}
+
 void ChatSession::setSystem(std::optional<std::string> text) {
   system_ = text ? std::optional(utf8::sanitize(*text)) : std::nullopt;
 }
 
-std::string ChatSession::json(size_t first) const {
-  Json list = Json::array();
-  if (system_)
-    list.push_back({{"role", "system"}, {"content", *system_}});
-  for (size_t i = first; i < messages_.size(); ++i)
-    list.push_back({{"role", messages_[i].role}, {"content", messages_[i].content}});
-  return list.dump();
+std::vector<int32_t> ChatSession::render(size_t first) const {
+  return model_.encodeChat(listOf(system_, std::span(messages_).subspan(first)).dump());
 }
-
-std::vector<int32_t> ChatSession::render(size_t first) const { return model_.encodeChat(json(first)); }
 
 // A quarter of the context is for the answer, unless it may not be that long.
 std::vector<int32_t> ChatSession::prompt() {
@@ -124,7 +127,7 @@ void ChatSession::clear() {
 }
 
 void ChatSession::save(const std::string &path) const {
-  const std::string text = Json::parse(json(0)).dump(1) + "\n";
+  const std::string text = listOf(system_, messages_).dump(1) + "\n";
   std::FILE *file = std::fopen(path.c_str(), "wb");
   bool good = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (file)

@@ -48,7 +48,6 @@ private:
   Answer answerTo(const AnswerHooks &hooks);
   std::vector<int32_t> prompt();
   std::vector<int32_t> render(size_t first) const;
-  std::string json(size_t first) const;
 
   Model &model_;
   Engine &engine_;

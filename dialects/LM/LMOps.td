@@ -163,12 +163,14 @@ def LM_AttentionOp : LM_Op<"attention", [Pure]> {
     result[t, h, :] = sum_j softmax_j(scale * q[t, h, :] . k[j, :]) v[j, :] over cached positions j of the token's own
     sequence with p - window < j <= p (window 0: j <= p). Written in `format`.
 
-    Numerics (D1): online softmax (Dao 2023, alg. 1) over KV tiles of 16 tokens at absolute positions, ascending, all in f32.
+    Numerics (D1): online softmax (Dao 2023, alg. 1) over KV tiles at absolute positions, ascending, all in f32; with arith bf16 the
+    query and the probabilities are rounded to bf16 as operands of the products.
 
     Example: `%a = lm.attention %q, %kv1 {head_dim = 64, scale = 0.125} : (tensor<?x576xf32>, !lm.kv<...>) -> tensor<?x576xf32>`
   }];
-  let arguments = (ins LM_F32Rows:$query, LM_KV:$cache, I64Attr:$head_dim, F64Attr:$scale,
-                       DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<LM_FormatAttr, "::llmc::lm::Format::F32">:$format);
+  let arguments = (ins LM_Rows:$query, LM_KV:$cache, I64Attr:$head_dim, F64Attr:$scale,
+                       DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<LM_FormatAttr, "::llmc::lm::Format::F32">:$format,
+                       OptionalAttr<LM_ArithAttr>:$arith);
   let results = (outs Variadic<LM_Rows>:$results);
   let assemblyFormat = "$query `,` $cache attr-dict `:` functional-type(operands, $results)";
   let hasVerifier = 1;
@@ -232,12 +234,12 @@ def LM_RopeAppendOp : LM_Op<"rope_append"> {
   let summary = "rotates q and k, writes k and v to the cache";
   let description = [{
     `input` columns are q heads, then k heads, then v heads, each of head_dim. One op for lm.rope, lm.rope and
-    lm.kv_append after a joint projection.
+    lm.kv_append after a joint projection. The query is written as f32 or bf16.
 
     Example: `%q, %kv1 = lm.rope_append %qkv, %t, %kv {head_dim = 64} : (tensor<?x960xf32>, tensor<?x64xf32>, !lm.kv<...>) -> (tensor<?x576xf32>, !lm.kv<...>)`
   }];
   let arguments = (ins LM_F32Rows:$input, LM_F32Rows:$table, LM_KV:$cache, I64Attr:$head_dim);
-  let results = (outs LM_F32Rows:$query, LM_KV:$result);
+  let results = (outs LM_Rows:$query, LM_KV:$result);
   let assemblyFormat = "$input `,` $table `,` $cache attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }

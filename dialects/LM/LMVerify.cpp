@@ -236,10 +236,18 @@ LogicalResult KVAppendOp::verify() {
   return verifyRows(*this, "values", getValues(), cache.getHeads() * cache.getVDim());
 }
 
+/// f32, or bf16 where `narrow` is allowed.
+static LogicalResult verifyQuery(Operation *op, Value query, bool narrow, int64_t columns = -1) {
+  Type element = getElementTypeOrSelf(query.getType());
+  if (narrow && element.isBF16())
+    return verifyRows(op, "a query", query.getType(), element, columns);
+  return verifyRows(op, "a query", query, columns);
+}
+
 LogicalResult AttentionOp::verify() {
   auto cache = cast<KVType>(getCache().getType());
   int64_t headDim = getHeadDim(), window = getWindow();
-  if (failed(verifyRows(*this, "a query", getQuery())))
+  if (failed(verifyQuery(*this, getQuery(), getArith() == Arith::BF16)))
     return failure();
   if (headDim != cache.getKDim())
     return emitOpError() << "expected head_dim to be the cache's k_dim " << cache.getKDim() << ", got "
@@ -304,5 +312,5 @@ LogicalResult RopeAppendOp::verify() {
   if (getResult().getType() != Type(cache))
     return emitOpError() << "expected the result cache to be of type " << Type(cache) << ", got "
                          << getResult().getType();
-  return verifyRows(*this, "a query", getQuery(), columns(getInput()) - 2 * cache.getHeads() * headDim);
+  return verifyQuery(*this, getQuery(), /*narrow=*/true, columns(getInput()) - 2 * cache.getHeads() * headDim);
 }

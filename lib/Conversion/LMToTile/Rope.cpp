@@ -41,17 +41,28 @@ static Rotated rotate(KernelBuilder &k, Value heads, Value table, Value row, Val
   return y;
 }
 
+/// Rounded where `out` holds bf16.
 static void storeHead(KernelBuilder &k, const Rotated &y, Value out, Value row, Value head, int64_t pairs) {
-  k.store(y.low, out, {row, head, k.index(0)});
-  k.store(y.high, out, {row, head, k.index(pairs)});
-  if (y.rest)
-    k.store(y.rest, out, {row, head, k.index(2 * pairs)});
+  bool narrow = cast<MemRefType>(out.getType()).getElementType().isBF16();
+  auto store = [&](Value part, int64_t column) {
+    if (!part)
+      return;
+    if (narrow)
+      part = arith::TruncFOp::create(k.b, k.loc, cast<VectorType>(part.getType()).clone(k.b.getBF16Type()), part);
+    k.store(part, out, {row, head, k.index(column)});
+  };
+  store(y.low, 0);
+  store(y.high, pairs);
+  store(y.rest, 2 * pairs);
 }
 
 /// Columns of the row from the last head's end on: heads of 16 may leave 16.
 static void zeroPadding(KernelBuilder &k, Value out, Value row, int64_t heads, int64_t headDim) {
-  if (int64_t rest = pad32(heads * headDim) - heads * headDim)
-    k.store(k.splat({rest}, 0.0), out, {row, k.index(heads), k.index(0)});
+  Type element = cast<MemRefType>(out.getType()).getElementType();
+  if (int64_t rest = pad32(heads * headDim) - heads * headDim) {
+    Value zeros = arith::ConstantOp::create(k.b, k.loc, k.b.getZeroAttr(k.vecOf({rest}, element)));
+    k.store(zeros, out, {row, k.index(heads), k.index(0)});
+  }
 }
 
 /// Keys are columns of the block's K operand (axis k), values are rows of its V operand (axis n).
@@ -176,8 +187,10 @@ struct LowerRopeAppend : OpRewritePattern<lm::RopeAppendOp> {
                               rowsType(context, 2 * pairs, rewriter.getF32Type()),
                               MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type()),
                               MemRefType::get({ShapedType::kDynamic}, rewriter.getI32Type()),
-                              headsType(context, heads, headDim, rewriter.getF32Type())};
-    std::string name = ("rope_append_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + Twine(pairs)).str();
+                              headsType(context, heads, headDim, getElementTypeOrSelf(op.getQuery().getType()))};
+    bool narrow = getElementTypeOrSelf(op.getQuery().getType()).isBF16();
+    std::string name = ("rope_append_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + Twine(pairs) +
+                        (narrow ? "_bf16" : "")).str();
     dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
       Value input = k.buffer(0), table = k.buffer(1);
       k.loop(k.index(0), k.index(heads), 1, [&](Value head) {

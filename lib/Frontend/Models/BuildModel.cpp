@@ -90,7 +90,8 @@ public:
                   int64_t window) override {
     return keep(lm::AttentionOp::create(builder, loc(name), TypeRange(at(query).getType()), at(query),
                                         at(Value{cache.index}), builder.getI64IntegerAttr(headDim),
-                                        builder.getF64FloatAttr(scale), builder.getI64IntegerAttr(window)));
+                                        builder.getF64FloatAttr(scale), builder.getI64IntegerAttr(window),
+                                        lm::FormatAttr::get(builder.getContext(), lm::Format::F32), lm::ArithAttr()));
   }
   Value gatherRows(const std::string &name, Value input, Value rows) override {
     return keep(lm::GatherRowsOp::create(builder, loc(name), at(input).getType(), at(input), at(rows)));

@@ -39,7 +39,8 @@ template <typename RoundingOp> struct FuseQuantize : OpRewritePattern<RoundingOp
     Format format = formatOf(rounding);
     Operation *producer = input.getDefiningOp();
     std::string why;
-    if (!isa_and_nonnull<RMSNormOp, AttentionOp>(producer))
+    bool rotates = isa_and_nonnull<RopeAppendOp>(producer) && format == Format::BF16;
+    if (!rotates && !isa_and_nonnull<RMSNormOp, AttentionOp>(producer))
       why = "the producer cannot write " + stringifyFormat(format).str();
     else if (!input.hasOneUse())
       why = "the f32 value of " + producer->getName().getStringRef().str() + " has other users";
@@ -50,7 +51,12 @@ template <typename RoundingOp> struct FuseQuantize : OpRewritePattern<RoundingOp
     }
     rewriter.setInsertionPoint(producer);
     SmallVector<Type> types = formattedTypes(cast<RankedTensorType>(input.getType()), format);
-    if (auto norm = dyn_cast<RMSNormOp>(producer))
+    if (auto rope = dyn_cast<RopeAppendOp>(producer)) {
+      auto narrow = RopeAppendOp::create(rewriter, rope.getLoc(), types[0], rope.getResult().getType(), rope.getInput(), rope.getTable(),
+                                         rope.getCache(), rope.getHeadDimAttr());
+      rewriter.replaceOp(rounding, narrow.getQuery());
+      rewriter.replaceAllUsesWith(rope.getResult(), narrow.getResult());
+    } else if (auto norm = dyn_cast<RMSNormOp>(producer))
       rewriter.replaceOp(rounding, RMSNormOp::create(rewriter, norm.getLoc(), types, norm.getInput(),
                                                      norm.getWeightAttr(), norm.getEpsAttr(),
                                                      FormatAttr::get(norm.getContext(), format)));
@@ -65,7 +71,7 @@ private:
                                       PatternRewriter &rewriter) {
     return AttentionOp::create(rewriter, op.getLoc(), types, op.getQuery(), op.getCache(),
                                op.getHeadDimAttr(), op.getScaleAttr(), op.getWindowAttr(),
-                               FormatAttr::get(op.getContext(), format));
+                               FormatAttr::get(op.getContext(), format), op.getArithAttr());
   }
 };
 

@@ -30,16 +30,20 @@ struct LMQuantizeActivationsPass : llmc::lm::impl::LMQuantizeActivationsPassBase
         round(linear);
       else if (auto gated = dyn_cast<GatedLinearOp>(op))
         round(gated);
+      else if (auto attention = dyn_cast<AttentionOp>(op); attention && attention.getArith() == Arith::BF16 && isF32(attention.getQuery()))
+        attention.getQueryMutable().assign(formOf(attention.getQuery(), Format::BF16).front());
     });
   }
 
 private:
+  static bool isF32(Value rows) { return getElementTypeOrSelf(rows.getType()).isF32(); }
+
   template <typename Op> void round(Op op) {
     if (!op.getArith())
       return;
     Format format = inputFormat(*op.getArith());
     Value input = op.getInputs()[0];
-    if (format == Format::F32 || !cast<RankedTensorType>(input.getType()).getElementType().isF32())
+    if (format == Format::F32 || !isF32(input))
       return;
     op.getInputsMutable().assign(formOf(input, format));
   }

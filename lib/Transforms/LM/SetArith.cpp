@@ -51,6 +51,8 @@ struct LMSetArithPass : llmc::lm::impl::LMSetArithPassBase<LMSetArithPass> {
         decide(linear, weights);
       else if (auto gated = dyn_cast<GatedLinearOp>(op))
         decide(gated, weights);
+      else if (auto attention = dyn_cast<AttentionOp>(op); attention && target == "cuda")
+        attention.setArith(Arith::BF16);
     });
   }
 

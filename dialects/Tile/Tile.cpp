@@ -280,8 +280,8 @@ LogicalResult ExpandOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows, int64_t columns, int64_t stages) {
-  if (rows <= 0 || rows % 8 || columns != 64 || stages < 1)
-    return emitError() << "expected a multiple of 8 rows of 64 columns in at least one stage, got " << rows << " x " << columns
+  if (rows <= 0 || rows % 8 || columns <= 0 || columns % 64 || stages < 1)
+    return emitError() << "expected multiples of 8 rows and 64 columns in at least one stage, got " << rows << " x " << columns
                        << ", " << stages;
   return success();
 }
@@ -296,8 +296,50 @@ LogicalResult CopyAsyncOp::verify() {
   int64_t rows = 1;
   for (int64_t size : box.drop_back())
     rows *= size;
-  if (rows != ring.getRows() || box.back() != ring.getColumns() || llvm::any_of(box, [](int64_t size) { return size < 1 || size > 256; }))
-    return emitOpError("expected a box of ") << ring.getRows() << " x " << ring.getColumns() << " elements, at most 256 a dimension";
+  if (rows > ring.getRows() || box.back() != 64 || llvm::any_of(box, [](int64_t size) { return size < 1 || size > 256; }))
+    return emitOpError("expected a box of at most ") << ring.getRows() << " x 64 elements, at most 256 a dimension";
+  if (static_cast<int64_t>(getPanel()) < 0 || static_cast<int64_t>(getPanel()) >= ring.getColumns() / 64)
+    return emitOpError("expected a panel below ") << ring.getColumns() / 64 << ", got " << static_cast<int64_t>(getPanel());
+  return success();
+}
+
+LogicalResult GatherAsyncOp::verify() {
+  auto memref = cast<MemRefType>(getMemref().getType()), table = cast<MemRefType>(getTable().getType());
+  auto ring = cast<RingType>(getRing().getType());
+  int64_t rank = memref.getRank(), tokens = getPageTokens();
+  if (!memref.getElementType().isBF16() || rank < 3 || rank > 5 || static_cast<int64_t>(getIndices().size()) != rank - 2)
+    return emitOpError("expected a bf16 memref of 3 to 5 dimensions and an index for each but the first and the last, got ") << memref;
+  if (table.getRank() != 1 || !table.getElementType().isInteger(32))
+    return emitOpError("expected a table of i32, got ") << table;
+  if (tokens < 8 || tokens % 8 || tokens > 256 || ring.getRows() % tokens || ring.getRows() / tokens > 32)
+    return emitOpError("expected at most 32 pages of a multiple of 8 tokens that fill ") << ring.getRows() << " rows, got pages of " << tokens;
+  if (memref.getShape().back() > ring.getColumns())
+    return emitOpError("expected at most ") << ring.getColumns() << " columns, got " << memref.getShape().back();
+  return success();
+}
+
+LogicalResult WarpgroupDotRowsOp::verify() {
+  VectorType type = cast<InFlightType>(getResult().getType()).getVector();
+  auto a = cast<RingType>(getA().getType()), b = cast<RingType>(getB().getType());
+  int64_t depth = getDepth();
+  if (type.getRank() != 2 || type.getDimSize(0) > a.getRows() || type.getDimSize(1) != b.getRows() || !type.getElementType().isF32())
+    return emitOpError("expected a result of at most ") << a.getRows() << "x" << b.getRows() << " f32, got " << type;
+  if (a.getRows() % 64 || b.getRows() > 256)
+    return emitOpError("expected a multiple of 64 rows and at most 256 columns, got ") << type;
+  if (depth <= 0 || depth % 16 || depth > a.getColumns() || depth > b.getColumns())
+    return emitOpError("expected a depth that is a multiple of 16 and at most the rings' columns, got ") << depth;
+  return success();
+}
+
+LogicalResult WarpgroupUpdateOp::verify() {
+  VectorType type = cast<InFlightType>(getResult().getType()).getVector(), a = getA().getType();
+  auto b = cast<RingType>(getB().getType());
+  if (type.getRank() != 2 || type.getDimSize(0) != a.getDimSize(0) || a.getDimSize(1) != b.getRows() || type.getDimSize(1) > b.getColumns() ||
+      !type.getElementType().isF32())
+    return emitOpError("expected ") << b.getRows() << " columns of a and at most " << b.getColumns() << " of the f32 result, got " << a << " and "
+                                    << type;
+  if (a.getDimSize(1) % 16 || type.getDimSize(1) % 8 || type.getDimSize(1) > 256)
+    return emitOpError("expected multiples of 16 k and 8 columns, at most 256, got ") << a << " and " << type;
   return success();
 }
 
@@ -321,9 +363,12 @@ LogicalResult WaitOp::verify() {
   if (getOperands().size() != getResults().size())
     return emitOpError("expected a result for each operand");
   for (auto [operand, result] : llvm::zip(getOperands(), getResults())) {
-    Type expected = getPending() == 0 ? Type(cast<InFlightType>(operand.getType()).getVector()) : operand.getType();
-    if (result.getType() != expected)
-      return emitOpError("expected a result of type ") << expected << ", got " << result.getType();
+    auto flight = dyn_cast<InFlightType>(operand.getType());
+    Type vector = flight ? Type(flight.getVector()) : operand.getType();
+    if (!isa<VectorType>(vector))
+      return emitOpError("expected vectors, in flight or not, got ") << vector;
+    if (result.getType() != vector && (getPending() == 0 || result.getType() != operand.getType()))
+      return emitOpError("expected a result of type ") << vector << ", got " << result.getType();
   }
   return success();
 }

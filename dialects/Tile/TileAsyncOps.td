@@ -21,8 +21,8 @@ def Tile_RingType : TypeDef<Tile_Dialect, "Ring"> {
   let mnemonic = "ring";
   let summary = "`stages` tiles [rows][columns] in shared memory, filled and read in turn";
   let description = [{
-    A row is 128 bytes (64 bf16, k contiguous); rows are swizzled as bulk tensor copies write them and warpgroup products
-    read them (PTX ISA 9.7.16.5.1, 128-byte swizzling).
+    Columns come in panels of 64: [panel][row][64 bf16]. A panel's row is 128 bytes, swizzled as bulk tensor copies write it and
+    warpgroup products read it (PTX ISA 9.7.16.5.1, 128-byte swizzling).
 
     Example: `!tile.ring<128 x 64, 4>`
   }];
@@ -80,11 +80,13 @@ def Tile_AllocPipelineOp : Tile_AsyncOp<"alloc_pipeline", [MemoryEffects<[MemAll
 def Tile_RolesOp : Tile_AsyncOp<"roles", [SingleBlock, NoTerminator, NoRegionArguments, RecursiveMemoryEffects]> {
   let summary = "what the copying warp and what the computing warps do";
   let description = [{
-    The producer's region is run by one thread of the last warp, the consumers' by all other warps. They run side by side and
-    meet only at pipelines.
+    The producer's region is run by one thread of the last warp, with `lanes` by all threads of it (copies that are dealt to
+    lanes, tile.gather_async, need them; the others take the first); the consumers' by all other warps. They run side by side
+    and meet only at pipelines.
 
     Example: `tile.roles producer { ... } consumers { ... }`
   }];
+  let arguments = (ins UnitAttr:$lanes);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumers);
   let assemblyFormat = "`producer` $producer `consumers` $consumers attr-dict";
 }
@@ -104,16 +106,35 @@ def Tile_CopyAsyncOp : Tile_AsyncOp<"copy_async", [MemoryEffects<[MemRead, MemWr
   let summary = "producer: copies a box of global memory into the slot of a round";
   let description = [{
     One bulk tensor copy (PTX ISA 9.7.9.27.1.2) of the memref's elements from the indices on: `box` elements of each
-    dimension, product of all but the last = rows of the ring, last = its columns. What lies outside the memref is zero;
-    a dynamic dimension counts as endless. The slot is full when all announced bytes have come.
+    dimension, product of all but the last at most the rows of the ring (it fills the first ones), last = 64, the columns of
+    `panel`. What lies outside the memref is zero; a dynamic dimension counts as endless. The slot is full when all announced
+    bytes have come.
 
     Example: `tile.copy_async %w[%panel, %c0, %k] box [8, 16, 64] to %ring[%i] signals %p : memref<36x16x576xbf16>, !tile.ring<128 x 64, 4>, !tile.pipeline<4>`
   }];
   let arguments = (ins AnyMemRef:$memref, Variadic<Index>:$indices, DenseI64ArrayAttr:$box, Tile_Ring:$ring, Index:$round,
-                       Tile_Pipeline:$pipeline);
+                       Tile_Pipeline:$pipeline, DefaultValuedAttr<I64Attr, "0">:$panel);
   let assemblyFormat = [{
     $memref `[` $indices `]` `box` $box `to` $ring `[` $round `]` `signals` $pipeline attr-dict
     `:` type($memref) `,` type($ring) `,` type($pipeline)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_GatherAsyncOp : Tile_AsyncOp<"gather_async", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "producer: copies pages of global memory into the slot of a round, a page a lane";
+  let description = [{
+    Memref [pages, ..., tokens of a page, columns]: tokens [i * p, (i + 1) * p) of the slot come from page table[first + i], with
+    p = `page_tokens`, from the other indices on (those of the dimensions behind the page but the last, whose columns are all
+    copied; columns past its end are zero). The producer must have its lanes (tile.roles).
+
+    Example: `tile.gather_async %keys[%head, %c0] of %table[%first] page_tokens 16 to %k[%i] signals %p : memref<?x8x32x128xbf16>, memref<?xi32>, !tile.ring<128 x 128, 2>, !tile.pipeline<2>`
+  }];
+  let arguments = (ins AnyMemRef:$memref, Variadic<Index>:$indices, AnyMemRef:$table, Index:$first, I64Attr:$page_tokens,
+                       Tile_Ring:$ring, Index:$round, Tile_Pipeline:$pipeline);
+  let assemblyFormat = [{
+    $memref `[` $indices `]` `of` $table `[` $first `]` `page_tokens` $page_tokens `to` $ring `[` $round `]` `signals` $pipeline
+    attr-dict `:` type($memref) `,` type($table) `,` type($ring) `,` type($pipeline)
   }];
   let hasVerifier = 1;
 }
@@ -158,6 +179,35 @@ def Tile_WarpgroupDotOp : Tile_AsyncOp<"warpgroup_dot", [MemoryEffects<[MemRead,
   let hasVerifier = 1;
 }
 
+def Tile_WarpgroupDotRowsOp : Tile_AsyncOp<"warpgroup_dot_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "starts sum_k a[m, k] b[n, k] on slots of two rings, a's rows being the instruction's";
+  let description = [{
+    64 rows of a for each warpgroup, b's rows are the result's columns; k are the columns of both, `depth` of them. The sums start
+    at zero. The result has no more rows than a; products of a's last rows may be dropped.
+
+    Example: `%s = tile.warpgroup_dot_rows %q[%c0], %k[%i] depth 128 : !tile.ring<128 x 128, 1>, !tile.ring<128 x 128, 2>, !tile.in_flight<vector<128x128xf32>>`
+  }];
+  let arguments = (ins Tile_Ring:$a, Index:$roundA, Tile_Ring:$b, Index:$roundB, I64Attr:$depth);
+  let results = (outs Tile_InFlight:$result);
+  let assemblyFormat = [{
+    $a `[` $roundA `]` `,` $b `[` $roundB `]` `depth` $depth attr-dict `:` type($a) `,` type($b) `,` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_WarpgroupUpdateOp : Tile_AsyncOp<"warpgroup_update", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "starts acc[m, n] + sum_k a[m, k] b[k, n] with a in registers, b in a slot of a ring";
+  let description = [{
+    a lies as the result of a product lies, 64 rows a warpgroup; b's rows are k. Nothing may write a's registers before the wait.
+
+    Example: `%o1 = tile.warpgroup_update %p, %v[%i], %o : vector<128x128xbf16>, !tile.ring<128 x 128, 2>, !tile.in_flight<vector<128x128xf32>>`
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [BF16]>:$a, Tile_Ring:$b, Index:$roundB, Tile_InFlight:$acc);
+  let results = (outs Tile_InFlight:$result);
+  let assemblyFormat = "$a `,` $b `[` $roundB `]` `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_StartOp : Tile_AsyncOp<"start", [Pure]> {
   let summary = "hands a vector to the tensor cores: the start of a chain of products";
   let description = [{
@@ -172,14 +222,46 @@ def Tile_StartOp : Tile_AsyncOp<"start", [Pure]> {
 def Tile_WaitOp : Tile_AsyncOp<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until at most `pending` groups of products are unfinished";
   let description = [{
-    With pending 0 the results are the vectors; else they are still in flight.
+    A value in flight comes out as its vector where its products are among the finished ones (all are with pending 0), else as it
+    went in. Vectors pass through: what reads the result is computed after the wait.
 
     Example: `%y = tile.wait %x pending 0 : (!tile.in_flight<vector<256x128xf32>>) -> vector<256x128xf32>`
   }];
-  let arguments = (ins Variadic<Tile_InFlight>:$operands, I64Attr:$pending);
+  let arguments = (ins Variadic<AnyType>:$operands, I64Attr:$pending);
   let results = (outs Variadic<AnyType>:$results);
   let assemblyFormat = "$operands `pending` $pending attr-dict `:` functional-type($operands, $results)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Turns: warpgroups that issue products one after the other, so that one computes while another's products run
+// (FlashAttention-3, Shah et al. 2024, sec. 3.1)
+//===----------------------------------------------------------------------===//
+
+def Tile_OpenTurnsOp : Tile_AsyncOp<"open_turns", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "consumers: the first turn is the first warpgroup's";
+  let description = [{
+    Example: `tile.open_turns`
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_TakeTurnOp : Tile_AsyncOp<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "consumers: a warpgroup waits until it is its turn";
+  let description = [{
+    Example: `tile.take_turn`
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_PassTurnOp : Tile_AsyncOp<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "consumers: the turn is the next warpgroup's";
+  let description = [{
+    Every warpgroup takes and passes its turn equally often.
+
+    Example: `tile.pass_turn`
+  }];
+  let assemblyFormat = "attr-dict";
 }
 
 #endif // LLMC_TILE_ASYNC_OPS

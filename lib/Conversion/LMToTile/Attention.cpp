@@ -30,12 +30,14 @@ struct AttentionShape {
   bool gpu;                      // products of bf16 operands, columns of V in parts
   double scale;
   int64_t window;
+  Type queryElement;
   lm::Format format;
   KVGeometry kv;
   /// Buffers: query, cache, block table, query tiles, the pool's size where ids are checked, results.
   enum { kQuery = 0, kCache = 1, kTable = 2, kTiles = 3, kBlocks = 4 };
   unsigned result() const { return checks ? 5 : 4; }
   bool checks = false; // ids of blocks
+  bool splits = false; // a loop of its own for blocks that need no mask
   int64_t vParts = 1;  // units that share the columns of V
   int64_t columns() const { return 16 * pages; }
   int64_t vColumns() const { return kv.vDim / vParts; }
@@ -75,7 +77,7 @@ static Value visible(KernelBuilder &k, const AttentionShape &s, Value positions,
 
 /// `x` as the left operand of a product.
 static Value operandOf(KernelBuilder &k, const AttentionShape &s, Value x) {
-  return s.gpu ? arith::TruncFOp::create(k.b, k.loc, cast<VectorType>(x.getType()).clone(k.b.getBF16Type()), x) : x;
+  return s.gpu && getElementTypeOrSelf(x.getType()).isF32() ? arith::TruncFOp::create(k.b, k.loc, cast<VectorType>(x.getType()).clone(k.b.getBF16Type()), x) : x;
 }
 
 /// The blocks of one step of the loop as right operands: keys and values.
@@ -98,11 +100,51 @@ static std::pair<Value, Value> cacheBlocks(KernelBuilder &k, const AttentionShap
           gather(values, k.packed(s.columns(), s.vColumns(), tile::Format::BF16KN), k.mulIndex(part, s.vColumns()))};
 }
 
+namespace {
+
+/// What a step of the loop carries, and what it needs beside.
+struct Softmax {
+  Value m, l, acc; ///< running maximum (in units of log2), sum, result before the division
+};
+
+struct Operands {
+  Value query, keys, values, positions, table, head, part;
+  int64_t rows;
+};
+
+} // namespace
+
+/// Scores in units of log2, so that softmax becomes exp2; `masked`: not every row sees every column.
+static Softmax step(KernelBuilder &k, const AttentionShape &s, const Operands &o, Value block, const Softmax &old, bool masked) {
+  int64_t rows = o.rows, vDim = s.vColumns(), width = s.columns();
+  double log2Scale = s.scale / std::log(2.0);
+  tile::DotArith arith = s.gpu ? tile::DotArith::BF16 : tile::DotArith::F32;
+  auto [keyBlock, valueBlock] = cacheBlocks(k, s, o.keys, o.values, k.addIndex(o.table, block), o.head, o.part);
+  Value zero = k.splat({rows, width}, 0.0), factor = k.splat({rows, width}, log2Scale);
+  Value scores = tile::DotOp::create(k.b, k.loc, zero.getType(), o.query, keyBlock, zero, arith);
+  if (!s.gpu)
+    scores = k.mul(scores, factor);
+  if (masked)
+    scores = k.select(visible(k, s, o.positions, block, rows), scores, k.splat({rows, width}, -std::numeric_limits<double>::infinity()));
+  Value highest = k.reduce(tile::Reduction::Max, scores);
+  if (s.gpu) // scaling is part of the fused multiply-add below
+    highest = k.mul(highest, k.splat({rows}, log2Scale));
+  Softmax next;
+  next.m = k.max(old.m, highest);
+  Value relative = s.gpu ? k.fma(scores, factor, k.expand(k.mul(next.m, k.splat({rows}, -1.0)), width)) : k.sub(scores, k.expand(next.m, width));
+  Value p = math::Exp2Op::create(k.b, k.loc, relative);
+  Value alpha = math::Exp2Op::create(k.b, k.loc, k.sub(old.m, next.m));
+  next.l = k.fma(old.l, alpha, k.reduce(tile::Reduction::Add, p));
+  Value scaled = k.mul(old.acc, k.expand(alpha, vDim));
+  next.acc = tile::DotOp::create(k.b, k.loc, scaled.getType(), operandOf(k, s, p), valueBlock, scaled, arith);
+  return next;
+}
+
 /// out[rows, columns of V] of one query tile and KV head; `part`: which of the vParts.
 static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, int64_t tokens) {
-  int64_t rows = tokens * s.group, vDim = s.vColumns(), width = s.columns();
-  tile::DotArith arith = s.gpu ? tile::DotArith::BF16 : tile::DotArith::F32;
-  Value query = k.load(k.vec({tokens, s.group, s.headDim}), k.buffer(s.kQuery), {t.first, k.mulIndex(head, s.group), k.index(0)});
+  int64_t rows = tokens * s.group, vDim = s.vColumns();
+  Value query = k.load(k.vecOf({tokens, s.group, s.headDim}, s.queryElement), k.buffer(s.kQuery),
+                       {t.first, k.mulIndex(head, s.group), k.index(0)});
   query = operandOf(k, s, k.reshape(query, {rows, s.headDim}));
   Value keys = tile::ViewOp::create(k.b, k.loc, s.kv.keysType, k.buffer(s.kCache), 0);
   Value values = tile::ViewOp::create(k.b, k.loc, s.kv.valuesType, k.buffer(s.kCache), s.kv.valuesOffset);
@@ -112,33 +154,28 @@ static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &
     offsets.push_back(row / s.group);
   Value positions = k.add(k.ints({rows}, offsets), k.spread(k.toI32(t.position), {rows}));
 
-  // Scores in units of log2: softmax becomes exp2.
-  double log2Scale = s.scale / std::log(2.0);
-  Value none = k.splat({rows, width}, -std::numeric_limits<double>::infinity());
   Value last = k.addIndex(t.position, t.count); // positions below this are seen by some row
   Value end = k.divIndex(k.addIndex(last, 15), 16);
   Value begin = k.index(0);
   if (s.window > 0) { // first block that the first row sees: max(0, position - window + 1) / 16
     Value oldest = arith::SubIOp::create(k.b, k.loc, t.position, k.index(s.window - 1));
-    begin = k.mulIndex(k.divIndex(arith::MaxSIOp::create(k.b, k.loc, oldest, k.index(0)), width), s.pages);
+    begin = k.mulIndex(k.divIndex(arith::MaxSIOp::create(k.b, k.loc, oldest, k.index(0)), s.columns()), s.pages);
   }
+  Operands o{query, keys, values, positions, t.table, head, part, rows};
+  auto loop = [&](Value from, Value to, ValueRange state, bool masked) {
+    return k.loop(from, to, s.pages, state, [&](Value block, ValueRange carried) -> KernelBuilder::Values {
+      Softmax next = step(k, s, o, block, {carried[0], carried[1], carried[2]}, masked);
+      return {next.m, next.l, next.acc};
+    });
+  };
   // m starts finite, so that exp2(m - m') is 0 and never NaN.
-  Value m0 = k.splat({rows}, -1e30), l0 = k.splat({rows}, 0.0), acc0 = k.splat({rows, vDim}, 0.0);
-  auto state = k.loop(begin, end, s.pages, {m0, l0, acc0}, [&](Value block, ValueRange carried) -> KernelBuilder::Values {
-    Value m = carried[0], l = carried[1], acc = carried[2];
-    auto [keyBlock, valueBlock] = cacheBlocks(k, s, keys, values, k.addIndex(t.table, block), head, part);
-    Value zero = k.splat({rows, width}, 0.0);
-    Value scores = tile::DotOp::create(k.b, k.loc, zero.getType(), query, keyBlock, zero, arith);
-    scores = k.mul(scores, k.splat({rows, width}, log2Scale));
-    scores = k.select(visible(k, s, positions, block, rows), scores, none);
-    Value newM = k.max(m, k.reduce(tile::Reduction::Max, scores));
-    Value p = math::Exp2Op::create(k.b, k.loc, k.sub(scores, k.expand(newM, width)));
-    Value alpha = math::Exp2Op::create(k.b, k.loc, k.sub(m, newM));
-    Value newL = k.fma(l, alpha, k.reduce(tile::Reduction::Add, p));
-    Value scaled = k.mul(acc, k.expand(alpha, vDim));
-    Value newAcc = tile::DotOp::create(k.b, k.loc, scaled.getType(), operandOf(k, s, p), valueBlock, scaled, arith);
-    return {newM, newL, newAcc};
-  });
+  KernelBuilder::Values state{k.splat({rows}, -1e30), k.splat({rows}, 0.0), k.splat({rows, vDim}, 0.0)};
+  if (s.splits && !s.window) { // blocks that every row sees come first
+    Value seen = k.mulIndex(k.divIndex(k.addIndex(t.position, 1), s.columns()), s.pages);
+    state = loop(begin, seen, state, /*masked=*/false);
+    begin = seen;
+  }
+  state = loop(begin, end, state, /*masked=*/true);
   return k.mul(state[2], k.expand(k.div(k.splat({rows}, 1.0), state[1]), vDim));
 }
 
@@ -194,6 +231,22 @@ static void writeResult(KernelBuilder &k, const AttentionShape &s, const QueryTi
   }
 }
 
+/// Rows of two warpgroups.
+static constexpr int64_t kWarpgroupRows = 128;
+
+/// Whether tile-pipeline-attention-cuda will take the kernel: it copies whole pages of K and V.
+static bool takesWarpgroups(const AttentionShape &s) {
+  return s.queryElement.isBF16() && !s.checks && s.group <= kWarpgroupRows && s.headDim <= 256 && s.kv.kDim == s.kv.vDim;
+}
+
+/// Of a kernel for warpgroups: all columns of V, longer steps.
+static AttentionShape wideShape(AttentionShape s) {
+  s.vParts = 1;
+  s.pages = s.headDim > 128 ? 4 : 8;
+  s.splits = true;
+  return s;
+}
+
 namespace {
 
 struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
@@ -206,9 +259,11 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
     int64_t heads = columnsOf(op.getQuery()) / headDim;
     bool gpu = isForGPU(op);
     AttentionShape s{heads, heads / kv.heads, headDim, gpu ? gpuPages(headDim) : 1, gpu, op.getScale().convertToDouble(),
-                     static_cast<int64_t>(op.getWindow()), op.getFormat(), kv};
+                     static_cast<int64_t>(op.getWindow()), getElementTypeOrSelf(op.getQuery().getType()), op.getFormat(), kv};
     s.checks = wantsTrapChecks(op);
     s.vParts = gpu && kv.vDim > 128 ? kv.vDim / 128 : 1; // a warp's 16 rows of 256 columns would not fit its registers
+    if (gpu && s.scale <= 0)
+      return op->emitError("expected a positive scale on a GPU, got ") << s.scale;
     if (gpu && (isCoded(s.format) || kv.vDim % s.vParts || !kv.element.isBF16()))
       return op->emitError("expected a bf16 cache and f32 or bf16 results on a GPU, and v_dim up to 128 or a multiple, got ") << kv.vDim;
     Dispatch dispatch(op, rt::Rows::QueryTiles);
@@ -217,7 +272,7 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
     dispatch.field(rt::Field::QueryTiles);
     MLIRContext *context = op.getContext();
     Type i32 = rewriter.getI32Type();
-    SmallVector<Type> buffers{headsType(context, heads, headDim, rewriter.getF32Type()),
+    SmallVector<Type> buffers{headsType(context, heads, headDim, s.queryElement),
                               MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type()),
                               MemRefType::get({ShapedType::kDynamic}, i32), MemRefType::get({ShapedType::kDynamic, 4}, i32)};
     if (s.checks) {
@@ -227,14 +282,17 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
     llvm::append_range(buffers, formatTypes(context, heads * kv.vDim, s.format));
     std::string base = ("attention_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + formatName(s.format) +
                         (s.window ? "_w" + Twine(s.window) : Twine(""))).str();
-    auto variant = [&](uint32_t maxRows, uint32_t tokens) {
+    auto variant = [&](uint32_t maxRows, uint32_t tokens, const AttentionShape &s) {
       int64_t columns = kv.heads * s.vParts;
       dispatch.variant(maxRows, tokens, columns, base + "_q" + std::to_string(tokens), buffers, [&](KernelBuilder &k) {
         Value column = k.remIndex(k.unit(), columns);
         bool parts = s.vParts > 1;
         Value head = parts ? k.divIndex(column, s.vParts) : column;
         Value part = parts ? k.remIndex(column, s.vParts) : k.index(0);
-        QueryTile tile = loadTile(k, k.divIndex(k.unit(), columns));
+        Value number = k.divIndex(k.unit(), columns);
+        if (s.splits) // later tiles of a sequence see more of it: the longest work first
+          number = arith::SubIOp::create(k.b, k.loc, k.addIndex(k.rows(), -1), number);
+        QueryTile tile = loadTile(k, number);
         Value out = attend(k, s, tile, head, part, tokens);
         gpu ? writeHeads(k, s, tile, head, part, out, tokens) : writeResult(k, s, tile, head, out, tokens);
       });
@@ -244,11 +302,14 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
       // first whatever its size.
       auto fitting = [&](int64_t rows) { return static_cast<uint32_t>(std::max<int64_t>(1, rows / s.group)); };
       if (fitting(64) > 1)
-        variant(kGPUDecodeTokens, 1);
-      variant(kAllRows, fitting(64));
+        variant(kGPUDecodeTokens, 1, s);
+      if (takesWarpgroups(s))
+        variant(kAllRows, fitting(kWarpgroupRows), wideShape(s));
+      else
+        variant(kAllRows, fitting(64), s);
     } else {
-      variant(kDecodeQueryTokens, kDecodeQueryTokens);
-      variant(kAllRows, kPrefillQueryTokens);
+      variant(kDecodeQueryTokens, kDecodeQueryTokens, s);
+      variant(kAllRows, kPrefillQueryTokens, s);
     }
     dispatch.replace(rewriter);
     return success();

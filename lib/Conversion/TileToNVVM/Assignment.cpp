@@ -62,6 +62,10 @@ void Assignment::visit(Operation *op) {
       })
       .Case([&](vector::ShapeCastOp cast) { tie(cast.getSource(), cast.getResult()); })
       .Case([&](tile::DotOp dot) { tie(dot.getAcc(), dot.getResult()); })
+      .Case([&](tile::WaitOp wait) {
+        for (auto [operand, result] : llvm::zip_equal(wait.getOperands(), wait.getResults()))
+          tie(operand, result);
+      })
       .Case([&](tile::ScaledDotOp dot) { tie(dot.getAcc(), dot.getResult()); })
       .Default([&](Operation *other) {
         if (!other->hasTrait<OpTrait::Elementwise>() || other->getNumResults() != 1)
@@ -90,6 +94,7 @@ void Assignment::mark(Operation *op) {
       .Case([&](tile::ScaledDotOp dot) { // reads its scales where they lie
         markProduct(dot.getResult(), dot.getCodes());
       })
+      .Case([&](tile::WarpgroupUpdateOp update) { classOf(update.getA()).product = true; })
       .Case([&](tile::WaitOp wait) {
         products = true;
         for (Value result : wait.getResults())

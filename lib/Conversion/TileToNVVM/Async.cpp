@@ -18,9 +18,7 @@ using namespace mlir;
 using namespace llmc;
 using namespace llmc::cuda;
 
-static constexpr int64_t kRowBytes = 128; // of a ring
-
-static int64_t slotBytes(tile::RingType ring) { return ring.getRows() * kRowBytes; }
+static constexpr int64_t kRowBytes = 128; // of a panel of a ring
 
 //===----------------------------------------------------------------------===//
 // Shared memory, roles and barriers
@@ -75,13 +73,21 @@ std::pair<Value, Value> Emitter::slotOf(Value round, int64_t stages) {
 
 static constexpr int64_t kTicks = 10'000'000; // of one attempt to wait; it is repeated until the phase is over
 
+/// Whether all lanes of the producer run an op.
+static bool isLanes(Operation *op) {
+  auto roles = op->getParentOfType<tile::RolesOp>();
+  return roles && roles.getLanes();
+}
+
 LogicalResult Emitter::emitAcquire(tile::AcquireOp op) {
   auto [slot, parity] = slotOf(scalar(op.getRound()), cast<tile::PipelineType>(op.getPipeline().getType()).getStages());
   // The first filling waits for the phase before the first, which counts as over.
   Value before = arith::XOrIOp::create(b, loc, parity, i32(1));
   NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier(op.getPipeline(), slot, /*empty=*/true), before, i32(kTicks));
-  NVVM::MBarrierArriveExpectTxOp::create(b, loc, Type(), barrier(op.getPipeline(), slot, /*empty=*/false), i32(op.getBytes()),
-                                         NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
+  when(isLanes(op) ? isFirstProducer() : Value(), [&] {
+    NVVM::MBarrierArriveExpectTxOp::create(b, loc, Type(), barrier(op.getPipeline(), slot, /*empty=*/false), i32(op.getBytes()),
+                                           NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
+  });
   return success();
 }
 
@@ -104,15 +110,29 @@ LogicalResult Emitter::emitRelease(tile::ReleaseOp op) {
   return success();
 }
 
+// A warpgroup of producers gives most of its registers to the consumers (PTX ISA 9.7.19.5); one warp of it works.
 LogicalResult Emitter::emitRoles(tile::RolesOp op) {
-  if (cta.producers != 32)
-    return op.emitOpError("expected a schedule with a warp of producers, got ") << cta.producers << " threads";
+  constexpr int64_t kProducerRegisters = 24, kConsumerRegisters = 240; // of 168 each
+  bool trades = cta.producers == 128;
+  if (!trades && cta.producers != 32)
+    return op.emitOpError("expected a schedule with a warp or a warpgroup of producers, got ") << cta.producers << " threads";
   LogicalResult result = success();
-  Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, index(cta.threads));
-  when(first, [&] { result = emit(op.getProducer().front()); });
+  Value produces = op.getLanes() ? equal(warp, index(cta.warps())) : isFirstProducer(), consumes = less(warp, index(cta.warps()));
+  auto produce = [&] { when(produces, [&] { result = emit(op.getProducer().front()); }); };
+  if (trades)
+    when(less(index(cta.warps() - 1), warp), [&] {
+      NVVM::SetMaxRegisterOp::create(b, loc, kProducerRegisters, NVVM::SetMaxRegisterAction::decrease);
+      produce();
+    });
+  else
+    produce();
   if (failed(result))
     return failure();
-  when(less(warp, index(cta.warps())), [&] { result = emit(op.getConsumers().front()); });
+  when(consumes, [&] {
+    if (trades)
+      NVVM::SetMaxRegisterOp::create(b, loc, kConsumerRegisters, NVVM::SetMaxRegisterAction::increase);
+    result = emit(op.getConsumers().front());
+  });
   return result;
 }
 
@@ -121,19 +141,18 @@ LogicalResult Emitter::emitRoles(tile::RolesOp op) {
 //===----------------------------------------------------------------------===//
 
 /// The 19 numbers of llmc_tensor_map_v1: the innermost dimension first.
-static FailureOr<Attribute> tensorMap(tile::CopyAsyncOp op, OpBuilder &b) {
-  Value source = op.getMemref();
+static FailureOr<Attribute> tensorMap(Operation *op, Value source, ArrayRef<int64_t> wanted, OpBuilder &b) {
+  auto memref = cast<MemRefType>(source.getType());
   while (auto view = source.getDefiningOp<tile::ViewOp>()) {
     if (view.getOffset())
-      return op.emitOpError("expected a view from the buffer's start");
+      return op->emitOpError("expected a view from the buffer's start");
     source = view.getSource();
   }
   auto buffer = dyn_cast<BlockArgument>(source);
-  auto memref = cast<MemRefType>(op.getMemref().getType());
   SmallVector<int64_t> strides;
   int64_t offset, rank = memref.getRank();
   if (!buffer || failed(memref.getStridesAndOffset(strides, offset)) || strides.back() != 1)
-    return op.emitOpError("expected one of the kernel's buffers, its last dimension contiguous");
+    return op->emitOpError("expected one of the kernel's buffers, its last dimension contiguous");
   SmallVector<int64_t, 19> numbers{static_cast<int64_t>(buffer.getArgNumber()), LLMC_BF16, rank, kRowBytes};
   constexpr int64_t kEndless = int64_t(1) << 24; // rows: the arena is padded to what tiles read
   SmallVector<int64_t, 5> dims(5, 0), steps(5, 0), box(5, 0);
@@ -141,7 +160,7 @@ static FailureOr<Attribute> tensorMap(tile::CopyAsyncOp op, OpBuilder &b) {
     int64_t from = rank - 1 - i, size = memref.getDimSize(from);
     dims[i] = ShapedType::isDynamic(size) ? kEndless : size;
     steps[i] = strides[from] * 2;
-    box[i] = op.getBox()[from];
+    box[i] = wanted[from];
   }
   numbers.append(dims);
   numbers.append(steps);
@@ -149,22 +168,32 @@ static FailureOr<Attribute> tensorMap(tile::CopyAsyncOp op, OpBuilder &b) {
   return Attribute(b.getDenseI64ArrayAttr(numbers));
 }
 
-LogicalResult Emitter::emitCopyAsync(tile::CopyAsyncOp op) {
-  FailureOr<Attribute> map = tensorMap(op, b);
+FailureOr<Value> Emitter::nextMap(Operation *op, Value memref, ArrayRef<int64_t> box) {
+  FailureOr<Attribute> map = tensorMap(op, memref, box, b);
   if (failed(map))
     return failure();
   Value argument = function.getArgument(kernel.getBuffers().size() + 1 + maps.size());
   maps.push_back(*map);
+  return argument;
+}
+
+void Emitter::copyBox(Value map, Value target, ValueRange coordinates, Value full) {
+  target = LLVM::AddrSpaceCastOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext(), 7), target);
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(b, loc, target, map, coordinates, full, ValueRange{}, Value(), Value(),
+                                                         NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), Value());
+}
+
+LogicalResult Emitter::emitCopyAsync(tile::CopyAsyncOp op) {
+  FailureOr<Value> map = nextMap(op, op.getMemref(), op.getBox());
+  if (failed(map))
+    return failure();
   auto ring = cast<tile::RingType>(op.getRing().getType());
   Value slot = slotOf(scalar(op.getRound()), ring.getStages()).first;
-  Value target = at(dynamicShared(dynamicPlaces.at(op.getRing())), mul(slot, slotBytes(ring)));
-  target = LLVM::AddrSpaceCastOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext(), 7), target);
+  Value target = at(slotAddress(op.getRing(), slot), static_cast<int64_t>(op.getPanel()) * ring.getRows() * kRowBytes);
   Values coordinates;
   for (Value index : llvm::reverse(op.getIndices()))
     coordinates.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), scalar(index)));
-  Value full = barrier(op.getPipeline(), slot, /*empty=*/false);
-  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(b, loc, target, argument, coordinates, full, ValueRange{}, Value(), Value(),
-                                                         NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), Value());
+  when(isLanes(op) ? isFirstProducer() : Value(), [&] { copyBox(*map, target, coordinates, barrier(op.getPipeline(), slot, /*empty=*/false)); });
   return success();
 }
 
@@ -172,15 +201,16 @@ LogicalResult Emitter::emitCopyAsync(tile::CopyAsyncOp op) {
 // Products
 //===----------------------------------------------------------------------===//
 
-static Type structOf(MLIRContext *context, size_t count) {
+Type llmc::cuda::structOf(MLIRContext *context, size_t count) {
   return LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(count, Float32Type::get(context)));
 }
 
 LogicalResult Emitter::emitStart(tile::StartOp op) {
   auto type = cast<VectorType>(op.getVector().getType());
   Layout layout = accumulator(cta, type.getDimSize(0), type.getDimSize(1));
-  if (!cta.transposed || layout.rowsPadded || layout.colsPadded || type.getDimSize(1) != 16 * cta.warps())
-    return op.emitOpError("expected 64 columns for each warpgroup, got ") << type;
+  bool fits = cta.transposed ? !layout.rowsPadded && type.getDimSize(1) == 16 * cta.warps() : type.getDimSize(0) <= 16 * cta.warps();
+  if (!fits || layout.colsPadded)
+    return op.emitOpError("expected 64 ") << (cta.transposed ? "columns" : "rows") << " for each warpgroup, got " << type;
   Value chain = LLVM::PoisonOp::create(b, loc, structOf(b.getContext(), layout.size()));
   for (auto [i, x] : llvm::enumerate(regsIn(op.getVector(), layout)))
     chain = LLVM::InsertValueOp::create(b, loc, chain, x, i);
@@ -229,30 +259,46 @@ LogicalResult Emitter::emitWarpgroupDot(tile::WarpgroupDotOp op) {
 
 // The registers pass through the wait, so that nothing that reads them can be moved before it.
 LogicalResult Emitter::emitWait(tile::WaitOp op) {
-  if (op.getPending()) {
-    NVVM::WgmmaWaitGroupSyncOp::create(b, loc, op.getPending());
-    for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults()))
+  Values registers;
+  SmallVector<size_t> counts;
+  for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
+    counts.push_back(0);
+    if (!isa<VectorType>(result.getType())) {
       mapping.map(result, scalar(operand));
+      continue;
+    }
+    size_t before = registers.size();
+    if (isa<VectorType>(operand.getType())) {
+      registers.append(regsIn(operand, layouts.of(result)));
+    } else {
+      Value chain = scalar(operand);
+      for (size_t i = 0; i < cast<LLVM::LLVMStructType>(chain.getType()).getBody().size(); ++i)
+        registers.push_back(LLVM::ExtractValueOp::create(b, loc, chain, i));
+    }
+    counts.back() = registers.size() - before;
+  }
+  if (registers.empty()) {
+    NVVM::WgmmaWaitGroupSyncOp::create(b, loc, op.getPending());
     return success();
   }
-  for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
-    Value chain = scalar(operand);
-    size_t count = cast<LLVM::LLVMStructType>(chain.getType()).getBody().size();
-    Values registers;
-    std::string constraints;
-    for (size_t i = 0; i < count; ++i) {
-      registers.push_back(LLVM::ExtractValueOp::create(b, loc, chain, i));
-      constraints += "=f,";
-    }
-    for (size_t i = 0; i < count; ++i)
-      constraints += std::to_string(i) + (i + 1 < count ? "," : "");
-    Value after = LLVM::InlineAsmOp::create(b, loc, chain.getType(), registers, "wgmma.wait_group.sync.aligned 0;", constraints,
-                                            /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                            LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
-                      .getResult(0);
-    for (size_t i = 0; i < count; ++i)
-      registers[i] = LLVM::ExtractValueOp::create(b, loc, after, i);
-    set(result, registers);
+  size_t count = registers.size();
+  std::string constraints;
+  for (size_t i = 0; i < count; ++i)
+    constraints += "=f,";
+  for (size_t i = 0; i < count; ++i)
+    constraints += std::to_string(i) + (i + 1 < count ? "," : "");
+  std::string text = "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
+  Value after = LLVM::InlineAsmOp::create(b, loc, structOf(b.getContext(), count), registers, text, constraints,
+                                          /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                          LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
+                    .getResult(0);
+  size_t next = 0;
+  for (auto [result, parts] : llvm::zip_equal(op.getResults(), counts)) {
+    Values values;
+    for (size_t i = 0; i < parts; ++i)
+      values.push_back(LLVM::ExtractValueOp::create(b, loc, after, next++));
+    if (parts)
+      set(result, values);
   }
   return success();
 }

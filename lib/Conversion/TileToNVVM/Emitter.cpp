@@ -77,6 +77,10 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::StartOp x) { return emitStart(x); })
       .Case([&](tile::WarpgroupDotOp x) { return emitWarpgroupDot(x); })
       .Case([&](tile::WaitOp x) { return emitWait(x); })
+      .Case([&](tile::GatherAsyncOp x) { return emitGatherAsync(x); })
+      .Case([&](tile::WarpgroupDotRowsOp x) { return emitWarpgroupDotRows(x); })
+      .Case([&](tile::WarpgroupUpdateOp x) { return emitWarpgroupUpdate(x); })
+      .Case<tile::OpenTurnsOp, tile::TakeTurnOp, tile::PassTurnOp>([&](auto x) { return emitTurn(x); })
       .Case([&](tile::PairOrderOp x) { return emitPairOrder(x); })
       .Case([&](tile::ExpandOp x) { return emitBroadcast(x, x.getSource()); })
       .Case([&](vector::BroadcastOp x) { return emitBroadcast(x, x.getSource()); })
@@ -88,26 +92,50 @@ LogicalResult Emitter::emit(Operation *op) {
       .Default([&](Operation *other) { return emitElementwise(other); });
 }
 
+/// A thread's share of a vector as a loop carries it: bf16 in pairs, one register each.
+Values Emitter::carried(Value value, Value argument) {
+  if (!isa<VectorType>(argument.getType()))
+    return {scalar(value)};
+  Values parts = regsIn(value, layouts.of(argument));
+  if (!getElementTypeOrSelf(argument.getType()).isBF16() || parts.size() % 2)
+    return parts;
+  Values pairs;
+  for (size_t i = 0; i < parts.size(); i += 2)
+    pairs.push_back(pair(parts[i], parts[i + 1]));
+  return pairs;
+}
+
+/// What carried() made, as registers of `value`.
+void Emitter::restore(Value value, ValueRange parts) {
+  if (!isa<VectorType>(value.getType()))
+    return mapping.map(value, parts.front());
+  Values registers(parts);
+  if (getElementTypeOrSelf(value.getType()).isBF16() && parts.front().getType().isInteger(32)) {
+    registers.clear();
+    for (Value part : parts) {
+      Value both = LLVM::BitcastOp::create(b, loc, VectorType::get({2}, b.getBF16Type()), part);
+      registers.append({extract(both, 0), extract(both, 1)});
+    }
+  }
+  set(value, registers);
+}
+
 LogicalResult Emitter::emitFor(scf::ForOp op) {
   Values inits;
   SmallVector<size_t> counts;
   for (auto [init, argument] : llvm::zip_equal(op.getInitArgs(), op.getRegionIterArgs())) {
-    Values parts = isa<VectorType>(init.getType()) ? regsIn(init, layouts.of(argument)) : Values{scalar(init)};
+    Values parts = carried(init, argument);
     counts.push_back(parts.size());
     inits.append(parts);
   }
   auto loop = scf::ForOp::create(b, loc, scalar(op.getLowerBound()), scalar(op.getUpperBound()), scalar(op.getStep()), inits);
   auto split = [&](ValueRange originals, ValueRange parts) {
     for (auto [original, count] : llvm::zip_equal(originals, counts)) {
-      if (isa<VectorType>(original.getType()))
-        set(original, Values(parts.take_front(count)));
-      else
-        mapping.map(original, parts.front());
+      restore(original, parts.take_front(count));
       parts = parts.drop_front(count);
     }
   };
   mapping.map(op.getInductionVar(), loop.getInductionVar());
-  split(op.getRegionIterArgs(), loop.getRegionIterArgs());
   {
     OpBuilder::InsertionGuard guard(b);
     Block *body = loop.getBody();
@@ -115,11 +143,12 @@ LogicalResult Emitter::emitFor(scf::ForOp op) {
       b.setInsertionPoint(body->getTerminator());
     else
       b.setInsertionPointToEnd(body);
+    split(op.getRegionIterArgs(), loop.getRegionIterArgs());
     if (failed(emit(*op.getBody())))
       return failure();
     Values yielded;
     for (auto [value, argument] : llvm::zip_equal(op.getYieldedValues(), op.getRegionIterArgs()))
-      yielded.append(isa<VectorType>(value.getType()) ? regsIn(value, layouts.of(argument)) : Values{scalar(value)});
+      yielded.append(carried(value, argument));
     if (!inits.empty())
       scf::YieldOp::create(b, loc, yielded);
   }
@@ -195,6 +224,7 @@ Value Emitter::constantF32(float value) { return arith::ConstantOp::create(b, lo
 Value Emitter::add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
 Value Emitter::mul(Value x, int64_t y) { return y == 1 ? x : Value(arith::MulIOp::create(b, loc, x, index(y))); }
 Value Emitter::less(Value x, Value y) { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y); }
+Value Emitter::equal(Value x, Value y) { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y); }
 Value Emitter::both(Value x, Value y) {
   if (!x || !y)
     return x ? x : y;

@@ -50,6 +50,8 @@ private:
   mlir::LogicalResult emit(mlir::Operation *op);
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
+  Values carried(mlir::Value value, mlir::Value argument);
+  void restore(mlir::Value value, mlir::ValueRange parts);
 
   // Elementwise.cpp
   mlir::LogicalResult emitElementwise(mlir::Operation *op);
@@ -87,11 +89,24 @@ private:
   mlir::LogicalResult emitStart(tile::StartOp op);
   mlir::LogicalResult emitWarpgroupDot(tile::WarpgroupDotOp op);
   mlir::LogicalResult emitWait(tile::WaitOp op);
+  mlir::FailureOr<mlir::Value> nextMap(mlir::Operation *op, mlir::Value memref, llvm::ArrayRef<int64_t> box); ///< the parameter
+  void copyBox(mlir::Value map, mlir::Value target, mlir::ValueRange coordinates, mlir::Value full);
+  mlir::Value slotAddress(mlir::Value ring, mlir::Value slot) { ///< in shared memory
+    return at(dynamicShared(dynamicPlaces.at(ring)), mul(slot, slotBytes(mlir::cast<tile::RingType>(ring.getType()))));
+  }
+  mlir::Value isFirstProducer() { return equal(thread, index(cta.threads)); }
   /// Slot and parity of a round.
   std::pair<mlir::Value, mlir::Value> slotOf(mlir::Value round, int64_t stages);
   mlir::Value barrier(mlir::Value pipeline, mlir::Value slot, bool empty);
   mlir::Value dynamicShared(int64_t offset);
   mlir::Value descriptor(mlir::Value ring, mlir::Value slot, mlir::Value rowOffset);
+  static int64_t slotBytes(tile::RingType ring) { return ring.getRows() * ring.getColumns() * 2; }
+
+  // AsyncAttention.cpp
+  mlir::LogicalResult emitGatherAsync(tile::GatherAsyncOp op);
+  mlir::LogicalResult emitWarpgroupDotRows(tile::WarpgroupDotRowsOp op);
+  mlir::LogicalResult emitWarpgroupUpdate(tile::WarpgroupUpdateOp op);
+  mlir::LogicalResult emitTurn(mlir::Operation *op);
 
   // Dot.cpp
   mlir::LogicalResult emitDot(tile::DotOp op);
@@ -147,6 +162,7 @@ public:
   mlir::Value add(mlir::Value x, int64_t y) { return y ? add(x, index(y)) : x; }
   mlir::Value mul(mlir::Value x, int64_t y);
   mlir::Value less(mlir::Value x, mlir::Value y);
+  mlir::Value equal(mlir::Value x, mlir::Value y);
   mlir::Value both(mlir::Value x, mlir::Value y); ///< and; null operands are true
   mlir::Value at(mlir::Value pointer, mlir::Value bytes);
   mlir::Value at(mlir::Value pointer, int64_t bytes);
@@ -176,6 +192,9 @@ private:
   int64_t dynamicOffset = 0;
   llvm::SmallVector<mlir::Attribute> maps;
 };
+
+/// `count` f32 registers as one value, as products in flight are.
+mlir::Type structOf(mlir::MLIRContext *context, size_t count);
 
 /// What every value of an index is a multiple of.
 int64_t divisorOf(mlir::Value index);

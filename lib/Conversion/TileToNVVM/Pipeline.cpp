@@ -18,6 +18,7 @@ void llmc::buildTileToNVVMPipeline(OpPassManager &manager) {
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createTilePipelineCudaPass());
+  manager.addPass(createTilePipelineAttentionCudaPass());
   manager.addPass(createTileScheduleCudaPass());
   manager.addPass(createTileToNVVMPass());
   manager.addPass(createCanonicalizerPass());
@@ -32,6 +33,7 @@ void llmc::buildTileToNVVMPipeline(OpPassManager &manager) {
 
 void llmc::registerTileToNVVMPasses() {
   registerPass([]() -> std::unique_ptr<Pass> { return createTilePipelineCudaPass(); });
+  registerPass([]() -> std::unique_ptr<Pass> { return createTilePipelineAttentionCudaPass(); });
   registerPass([]() -> std::unique_ptr<Pass> { return createTileScheduleCudaPass(); });
   registerPass([]() -> std::unique_ptr<Pass> { return createTileToNVVMPass(); });
   static PassPipelineRegistration<> pipeline("tile-to-llvm-cuda", "tile kernels to the LLVM dialect for sm_90a",

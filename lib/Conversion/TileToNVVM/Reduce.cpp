@@ -96,10 +96,23 @@ LogicalResult Emitter::emitReduce(tile::ReduceOp op) {
   if (layout.kind != Layout::Accumulator || cta.transposed || layout.colsPadded)
     return op.emitOpError("expected the rows of a product, whole columns, on a GPU");
   const Layout &result = layouts.of(op.getResult());
-  Values sums(result.size());
+  constexpr size_t kChains = 4; // independent: an addition waits four cycles for the one before
+  SmallVector<Values> chains(result.size());
+  SmallVector<size_t> seen(result.size(), 0);
   for (auto [i, at] : llvm::enumerate(layout.regs)) {
     size_t row = llvm::find(result.regs, std::pair<int32_t, int32_t>(at.first, 0)) - result.regs.begin();
-    sums[row] = sums[row] ? combine(op.getKind(), sums[row], regs[i]) : regs[i];
+    size_t chain = seen[row]++ % kChains;
+    if (chain == chains[row].size())
+      chains[row].push_back(regs[i]);
+    else
+      chains[row][chain] = combine(op.getKind(), chains[row][chain], regs[i]);
+  }
+  Values sums;
+  for (Values &parts : chains) {
+    for (; parts.size() > 1; parts.resize((parts.size() + 1) / 2))
+      for (size_t i = 0; 2 * i + 1 < parts.size() + (parts.size() & 1); ++i)
+        parts[i] = 2 * i + 1 < parts.size() ? combine(op.getKind(), parts[2 * i], parts[2 * i + 1]) : parts[2 * i];
+    sums.push_back(parts.front());
   }
   for (Value &sum : sums) // the four lanes that share a row
     for (int64_t mask : {1, 2})

@@ -33,9 +33,9 @@ static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuild
   MLIRContext *context = kernel.getContext();
   SmallVector<Type> types(kernel.getBuffers().size(), LLVM::LLVMPointerType::get(context, 1));
   types.push_back(b.getI64Type());
-  SmallVector<tile::CopyAsyncOp> copies;
-  kernel.walk([&](tile::CopyAsyncOp copy) { copies.push_back(copy); });
-  types.append(copies.size(), LLVM::LLVMPointerType::get(context));
+  size_t copies = 0; // each has a tensor map
+  kernel.walk([&](Operation *op) { copies += isa<tile::CopyAsyncOp, tile::GatherAsyncOp>(op); });
+  types.append(copies, LLVM::LLVMPointerType::get(context));
   auto function = LLVM::LLVMFuncOp::create(b, kernel.getLoc(), kernel.getSymName(),
                                            LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());

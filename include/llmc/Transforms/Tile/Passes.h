@@ -17,6 +17,10 @@ std::unique_ptr<mlir::Pass> createTileScheduleCudaPass();
 /// warpgroup products (the level tile.async), with a schedule of their own; other kernels stay as they are.
 std::unique_ptr<mlir::Pass> createTilePipelineCudaPass();
 
+/// `tile-pipeline-attention-cuda`: attention over gathered pages in tiles of up to 128 rows becomes a pipeline of page
+/// copies and two warpgroups that take turns; other kernels stay as they are.
+std::unique_ptr<mlir::Pass> createTilePipelineAttentionCudaPass();
+
 } // namespace llmc
 
 #endif // LLMC_TRANSFORMS_TILE_PASSES_H

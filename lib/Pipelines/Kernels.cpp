@@ -78,6 +78,8 @@ KernelJob llmc::tablesJob(ModuleOp module, const GPUTarget &target, const std::v
         b.getNamedAttr("ptx", b.getStringAttr(kernel.ptx)), b.getNamedAttr("threads", b.getI64IntegerAttr(kernel.threads)),
         b.getNamedAttr("shared_bytes", b.getI64IntegerAttr(kernel.sharedBytes)),
         b.getNamedAttr("tensor_maps", tensorMaps(b, kernel))};
+    if (kernel.persistent)
+      facts.push_back(b.getNamedAttr("persistent", b.getUnitAttr()));
     if (!kernel.cubin.empty())
       facts.push_back(b.getNamedAttr("cubin", b.getStringAttr(kernel.cubin)));
     entries.push_back(b.getNamedAttr(name, b.getDictionaryAttr(facts)));

@@ -78,6 +78,7 @@ LogicalResult llmc::compileForGPU(ModuleOp module, const GPUJob &job, std::strin
   kernel.ptx = std::move(result);
   kernel.threads = *threads;
   kernel.sharedBytes = *shared;
+  kernel.persistent = module->hasAttr("llmc.persistent");
   if (!job.ptxas.empty())
     assemble(kernel, job.ptxas, job.target.isa);
   result = kernel.serialize();

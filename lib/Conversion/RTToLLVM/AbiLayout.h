@@ -64,7 +64,7 @@ namespace cuda_kernel {
 using Struct = llmc_cuda_kernel_v1;
 inline constexpr Field fields[] = {
     LLMC_FIELD(Pointer, cubin), LLMC_FIELD(I64, cubin_bytes),  LLMC_FIELD(Pointer, ptx),         LLMC_FIELD(I64, ptx_bytes),
-    LLMC_FIELD(I32, threads),   LLMC_FIELD(I32, shared_bytes), LLMC_FIELD(I32, num_tensor_maps), LLMC_FIELD(I32, reserved),
+    LLMC_FIELD(I32, threads),   LLMC_FIELD(I32, shared_bytes), LLMC_FIELD(I32, num_tensor_maps), LLMC_FIELD(I32, persistent),
     LLMC_FIELD(Pointer, tensor_maps)};
 static_assert(fits(fields, sizeof(Struct)));
 } // namespace cuda_kernel

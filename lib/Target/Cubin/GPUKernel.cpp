@@ -11,17 +11,17 @@
 using namespace llmc;
 
 namespace {
-constexpr char kMagic[8] = {'l', 'l', 'm', 'c', 'g', 'p', 'u', '1'};
+constexpr char kMagic[8] = {'l', 'l', 'm', 'c', 'g', 'p', 'u', '2'};
 
 struct Header {
   char magic[8];
-  uint32_t threads, sharedBytes, registers, tensorMaps;
+  uint32_t threads, sharedBytes, registers, tensorMaps, persistent, reserved;
   uint64_t cubinBytes, ptxBytes;
 };
 } // namespace
 
 std::string GPUKernel::serialize() const {
-  Header header = {{}, threads, sharedBytes, registers, uint32_t(tensorMaps.size()), cubin.size(), ptx.size()};
+  Header header = {{}, threads, sharedBytes, registers, uint32_t(tensorMaps.size()), persistent, 0, cubin.size(), ptx.size()};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   std::string bytes(reinterpret_cast<const char *>(&header), sizeof header);
   if (!tensorMaps.empty())
@@ -42,6 +42,7 @@ GPUKernel GPUKernel::parse(std::string_view bytes) {
   kernel.threads = header.threads;
   kernel.sharedBytes = header.sharedBytes;
   kernel.registers = header.registers;
+  kernel.persistent = header.persistent;
   kernel.tensorMaps.resize(header.tensorMaps);
   const char *at = bytes.data() + sizeof header;
   if (maps)

@@ -55,6 +55,7 @@ Driver Driver::load(const char *name) {
   library.get(d.cuModuleUnload, "cuModuleUnload");
   library.get(d.cuModuleGetFunction, "cuModuleGetFunction");
   library.get(d.cuFuncSetAttribute, "cuFuncSetAttribute");
+  library.get(d.cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
   library.get(d.cuLaunchKernel, "cuLaunchKernel");
   library.get(d.cuStreamCreate, "cuStreamCreate");
   library.get(d.cuStreamDestroy, "cuStreamDestroy_v2");

@@ -80,6 +80,7 @@ struct Driver {
   Result (*cuModuleUnload)(Module) = nullptr;
   Result (*cuModuleGetFunction)(Function *, Module, const char *name) = nullptr;
   Result (*cuFuncSetAttribute)(Function, int attribute, int value) = nullptr;
+  Result (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *ctas, Function, int threads, size_t sharedBytes) = nullptr;
   Result (*cuLaunchKernel)(Function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
                            unsigned blockZ, unsigned sharedBytes, Stream, void **parameters, void **extra) = nullptr;
 

@@ -48,6 +48,7 @@ Gpu::Gpu(const Driver &driver, unsigned index, const std::string &isa, const std
     throw Error("device " + std::to_string(index) + " is an " + name_ + " (compute capability " + std::to_string(major) + "." +
                 std::to_string(minor) + "); " + path + " is compiled for " + isa + " (" + std::to_string(wanted.major) + "." +
                 std::to_string(wanted.minor) + ")");
+  driver_.check(driver_.cuDeviceGetAttribute(&multiprocessors_, kMultiprocessorCount, device_), "cuDeviceGetAttribute");
   driver_.check(driver_.cuDeviceGetAttribute(&sharedLimit_, kMaxSharedMemoryPerBlockOptin, device_), "cuDeviceGetAttribute");
   driver_.check(driver_.cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain");
   try {

@@ -34,6 +34,7 @@ public:
   const Driver &driver() const { return driver_; }
   Stream stream() const { return stream_; }
   const std::string &name() const { return name_; }
+  int multiprocessors() const { return multiprocessors_; }
   int sharedMemoryLimit() const { return sharedLimit_; } // bytes of a CTA
   std::string driverVersion() const;
   /// Any thread may use the context after this.
@@ -48,7 +49,7 @@ private:
   Context context_ = nullptr;
   Stream stream_ = nullptr;
   std::string name_;
-  int sharedLimit_ = 0;
+  int multiprocessors_ = 0, sharedLimit_ = 0;
 };
 
 /// Device memory; freed by the destructor, which needs the Gpu.

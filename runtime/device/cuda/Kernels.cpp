@@ -1,6 +1,7 @@
 //===- Kernels.cpp --------------------------------------------------------===//
 #include "runtime/device/cuda/Kernels.h"
 
+#include <algorithm>
 #include <climits>
 
 namespace llmc::cuda {
@@ -107,7 +108,19 @@ void KernelSet::load(const llmc_variant_v1 &variant, bool ptx) {
   if (kernel.shared_bytes) // more than 48 KiB must be asked for
     driver.check(driver.cuFuncSetAttribute(function, kMaxDynamicSharedSizeBytes, int(kernel.shared_bytes)),
                  (name + ": cuFuncSetAttribute").c_str());
-  functions_[variant.kernel] = function;
+  functions_[variant.kernel] = {function, kernel.persistent ? atATime(function, kernel, name) : INT_MAX};
+}
+
+/// CTAs of the kernel that the card runs at a time.
+uint64_t KernelSet::atATime(Function function, const llmc_cuda_kernel_v1 &kernel, const std::string &name) const {
+  int each = 0;
+  const Driver &driver = gpu_.driver();
+  driver.check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, function, int(kernel.threads), kernel.shared_bytes),
+               (name + ": cuOccupancyMaxActiveBlocksPerMultiprocessor").c_str());
+  if (each < 1)
+    throw Error(name + ": expected room for a CTA of " + std::to_string(kernel.threads) + " threads on a multiprocessor of " +
+                gpu_.name() + ", got none");
+  return uint64_t(each) * uint64_t(gpu_.multiprocessors());
 }
 
 LaunchList::LaunchList(const Gpu &gpu, const llmc_program_v1 &program, const KernelSet &kernels, const ProgramBases &bases)
@@ -118,11 +131,13 @@ LaunchList::LaunchList(const Gpu &gpu, const llmc_program_v1 &program, const Ker
     bind(launch, source, bases);
     for (uint32_t v = 0; v < source.num_variants; ++v) {
       const llmc_cuda_kernel_v1 &kernel = kernelOf(source.variants[v]);
-      Form form{kernels.function(source.variants[v]), kernel.threads, kernel.shared_bytes, {}, {}};
+      Form form{kernels.function(source.variants[v]), kernel.threads, kernel.shared_bytes, kernels.most(source.variants[v]), {}, {}};
       form.maps.resize(kernel.num_tensor_maps);
       for (Pointer &arg : launch.args)
         form.parameters.push_back(&arg);
       form.parameters.push_back(&launch.rows);
+      if (kernel.persistent)
+        form.parameters.push_back(&launch.units);
       for (uint32_t t = 0; t < kernel.num_tensor_maps; ++t) {
         const llmc_tensor_map_v1 &map = kernel.tensor_maps[t];
         try {
@@ -175,15 +190,17 @@ bool LaunchList::launch(uint32_t index, const StepBuffers &buffers, const Launch
   const llmc_launch_v1 &source = program_.launches[index];
   Launch &launch = launches_[index];
   launch.rows = plan.rows;
+  launch.units = int64_t(plan.units);
   for (uint32_t a : launch.stepArgs) {
     auto *host = static_cast<const std::byte *>(buffers.field(source.args[a].value, plan.variant->row_block));
     launch.args[a] = host ? step_ + uint64_t(host - buffers.data()) : 0;
   }
   if (plan.units > INT_MAX)
-    throw Error("expected at most " + std::to_string(INT_MAX) + " CTAs in a launch, got " + std::to_string(plan.units));
+    throw Error("expected at most " + std::to_string(INT_MAX) + " units in a launch, got " + std::to_string(plan.units));
   Form &form = launch.forms[size_t(plan.variant - source.variants)];
   const Driver &driver = gpu_.driver();
-  driver.check(driver.cuLaunchKernel(form.function, unsigned(plan.units), 1, 1, form.threads, 1, 1, form.sharedBytes,
+  const unsigned grid = unsigned(std::min<uint64_t>(plan.units, form.most));
+  driver.check(driver.cuLaunchKernel(form.function, grid, 1, 1, form.threads, 1, 1, form.sharedBytes,
                                      gpu_.stream(), form.parameters.data(), nullptr),
                "cuLaunchKernel");
   return true;

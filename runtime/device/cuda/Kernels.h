@@ -29,16 +29,23 @@ public:
   KernelSet(const KernelSet &) = delete;
   KernelSet &operator=(const KernelSet &) = delete;
 
-  Function function(const llmc_variant_v1 &variant) const { return functions_.at(variant.kernel); }
+  Function function(const llmc_variant_v1 &variant) const { return functions_.at(variant.kernel).function; }
+  /// CTAs of the kernel's largest grid.
+  uint64_t most(const llmc_variant_v1 &variant) const { return functions_.at(variant.kernel).most; }
 
 private:
+  struct Loaded {
+    Function function;
+    uint64_t most;
+  };
   void load(const llmc_variant_v1 &variant, bool ptx);
   void unload();
   Module loadImage(const llmc_variant_v1 &variant, bool ptx) const;
+  uint64_t atATime(Function function, const llmc_cuda_kernel_v1 &kernel, const std::string &name) const;
 
   const Gpu &gpu_;
   std::vector<Module> modules_;
-  std::map<const void *, Function> functions_; // by llmc_cuda_kernel_v1
+  std::map<const void *, Loaded> functions_; // by llmc_cuda_kernel_v1
 };
 
 /// Where the arguments of a program point to.
@@ -57,13 +64,14 @@ private:
   struct Form { // a variant
     Function function;
     unsigned threads, sharedBytes;
+    uint64_t most; // CTAs
     std::vector<TensorMap> maps;
-    std::vector<void *> parameters; // into args, rows and maps
+    std::vector<void *> parameters; // into args, rows, units and maps
   };
   struct Launch {
     std::vector<Pointer> args;
     std::vector<uint32_t> stepArgs; // indices of those that change
-    int64_t rows = 0;
+    int64_t rows = 0, units = 0;
     std::vector<Form> forms;
   };
 

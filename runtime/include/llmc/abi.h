@@ -185,7 +185,9 @@ typedef struct llmc_tensor_map_v1 {
 } llmc_tensor_map_v1;
 
 /* A kernel for a GPU. The entry has the variant's name; its grid is (units, 1, 1); its parameters are, in order: one
- * device pointer per launch argument, int64 rows, then the tensor maps (128 bytes each, by value, 64-byte aligned). */
+ * device pointer per launch argument, int64 rows, then the tensor maps (128 bytes each, by value, 64-byte aligned).
+ * A persistent kernel's grid has no more CTAs than run at a time; CTA c computes units c, c + grid, c + 2 grid and so on, and
+ * int64 units follows rows. */
 typedef struct llmc_cuda_kernel_v1 {
   const void *cubin; /* null: only PTX, which the driver compiles at load */
   uint64_t cubin_bytes;
@@ -194,7 +196,7 @@ typedef struct llmc_cuda_kernel_v1 {
   uint32_t threads;      /* of a CTA */
   uint32_t shared_bytes; /* dynamic shared memory */
   uint32_t num_tensor_maps;
-  uint32_t reserved;
+  uint32_t persistent;   /* 0 or 1 */
   const llmc_tensor_map_v1 *tensor_maps;
 } llmc_cuda_kernel_v1;
 

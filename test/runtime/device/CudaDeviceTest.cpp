@@ -193,6 +193,19 @@ TEST_F(Cuda, LaunchesAndKernels) {
   EXPECT_EQ(gpu.launches.size(), 3u) << "no launch without units";
 }
 
+TEST_F(Cuda, PersistentKernels) {
+  gpu.multiprocessors = gpu.ctas = 1;
+  load();
+  Batch batch(*device);
+  fill(batch, defaultSampler());
+  device->step(batch.step());
+  EXPECT_EQ(gpu.launches[4], "head grid 1 block 128 shared 102400") << "as many CTAs as run at a time";
+  EXPECT_EQ(gpu.launches[3], "gather grid 3 block 32 shared 0") << "a CTA a unit";
+  device.reset();
+  gpu.ctas = 0;
+  expectError([&] { load(); }, "kernel head: expected room for a CTA of 128 threads on a multiprocessor of NVIDIA Fake, got none");
+}
+
 TEST_F(Cuda, PtxOnRequest) {
   DeviceOptions options;
   options.ptx = true;

@@ -20,6 +20,7 @@ struct TensorMap {
 struct Kernel {
   unsigned arguments, maps;
   std::function<void(void **, unsigned grid)> run;
+  unsigned numbers = 1; // rows; in a persistent kernel units, too
 };
 
 
@@ -146,9 +147,11 @@ void gather(void **p, unsigned) {
 
 void head(void **p, unsigned grid) {
   const int64_t rows = *static_cast<int64_t *>(p[3]);
-  auto *map = static_cast<const TensorMap *>(p[4]);
+  const int64_t units = *static_cast<int64_t *>(p[4]);
+  auto *map = static_cast<const TensorMap *>(p[5]);
   auto *w = at<const float>(p[1]);
-  expect(grid == (rows + 2) / 3 * 2, "head: grid");
+  expect(units == (rows + 2) / 3 * 2, "head: units");
+  expect(grid == std::min<int64_t>(units, state().fake.ctas * state().fake.multiprocessors), "head: grid");
   expect(map->opaque[0] == uint64_t(w) && map->opaque[1] == kHidden && map->opaque[2] == kPaddedVocab &&
              map->opaque[3] == kHidden * 4 && map->opaque[4] == (7 | 3 << 8 | 2 << 16),
          "head: tensor map");
@@ -174,7 +177,7 @@ void argmax(void **p, unsigned) {
 const std::map<std::string, Kernel> &kernels() {
   static const std::map<std::string, Kernel> table = {{"embed", {3, 0, embed}},       {"append", {4, 0, append}},
                                                       {"attention", {4, 0, attention}}, {"gather", {4, 0, gather}},
-                                                      {"head", {3, 1, head}},         {"argmax", {2, 0, argmax}}};
+                                                      {"head", {3, 1, head, 2}},         {"argmax", {2, 0, argmax}}};
   return table;
 }
 
@@ -202,7 +205,10 @@ int cuDeviceGetCount(int *count) { return *count = state().fake.devices, 0; }
 int cuDeviceGet(int *device, int index) { return *device = index, 0; }
 int cuDeviceGetName(char *name, int length, int) { return std::strncpy(name, state().fake.name.c_str(), size_t(length)), 0; }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
-  *value = attribute == 75 ? state().fake.major : attribute == 76 ? state().fake.minor : attribute == 97 ? 232448 : 132;
+  *value = attribute == 75 ? state().fake.major : attribute == 76 ? state().fake.minor
+           : attribute == 97               ? 232448
+           : attribute == 16               ? state().fake.multiprocessors
+                                           : 0;
   return 0;
 }
 int cuDevicePrimaryCtxRetain(void **context, int) { return *context = &state(), enter("cuDevicePrimaryCtxRetain"); }
@@ -310,6 +316,10 @@ int cuModuleGetFunction(void **function, void *, const char *name) {
   return enter("cuModuleGetFunction");
 }
 int cuFuncSetAttribute(void *, int attribute, int) { return attribute == 8 ? enter("cuFuncSetAttribute") : 1; }
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, void *, int threads, size_t shared) {
+  expect(threads == 128 && shared == 100 << 10, "occupancy: not the kernel's numbers");
+  return *ctas = state().fake.ctas, enter("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+}
 int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
                    unsigned blockZ, unsigned shared, void *, void **parameters, void **extra) {
   State &s = state();
@@ -326,9 +336,10 @@ int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned grid
     values.push_back(*static_cast<uint64_t *>(parameters[i]));
     expectDevice(values.back(), 1, name + ": argument " + std::to_string(i));
   }
-  values.push_back(*static_cast<uint64_t *>(parameters[kernel.arguments])); // rows
+  for (unsigned i = 0; i < kernel.numbers; ++i)
+    values.push_back(*static_cast<uint64_t *>(parameters[kernel.arguments + i]));
   for (unsigned i = 0; i < kernel.maps; ++i) {
-    void *map = parameters[kernel.arguments + 1 + i];
+    void *map = parameters[kernel.arguments + kernel.numbers + i];
     expect(reinterpret_cast<uint64_t>(map) % 64 == 0, name + ": tensor map not aligned");
     maps.push_back(*static_cast<TensorMap *>(map));
   }

@@ -18,7 +18,7 @@ namespace fake {
 
 struct FakeCuda {
   // What the machine is.
-  int devices = 1, major = 9, minor = 0;
+  int devices = 1, major = 9, minor = 0, multiprocessors = 132;
   std::string name = "NVIDIA Fake";
   size_t memory = size_t(1) << 30;
   // Faults.
@@ -26,6 +26,7 @@ struct FakeCuda {
   int failingResult = 0;
   std::string losingKernel;  // executing it fails, and every later call
   int losingResult = 719;    // CUDA_ERROR_LAUNCH_FAILED
+  int ctas = 2;              // that a multiprocessor runs at a time
   std::string jitLog;        // PTX does not compile, with this message
   // What happened.
   size_t allocated = 0, pinned = 0;   // bytes now

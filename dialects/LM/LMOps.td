@@ -220,12 +220,13 @@ def LM_GatedLinearOp : LM_Op<"gated_linear", [Pure, DeclareOpInterfaceMethods<Sy
   let summary = "two linear projections and their gated activation in one";
   let description = [{
     The weight holds gate and up rows interleaved in blocks of 16 (`interleave = 16`): 2F rows, F result columns.
-    result[t, f] = act(gate) * up.
+    result[t, f] = act(gate) * up, written in `format` (f32 or bf16).
 
     Example: `%h = lm.gated_linear silu %c, %s, @blk.0.ffn_gate_up {arith = #lm.arith<q8_g32>} : (tensor<?x576xi8>, tensor<?x18x2xf32>) -> tensor<?x1536xf32>`
   }];
-  let arguments = (ins LM_ActivationAttr:$activation, Variadic<LM_Rows>:$inputs, FlatSymbolRefAttr:$weight, OptionalAttr<LM_ArithAttr>:$arith);
-  let results = (outs LM_F32Rows:$result);
+  let arguments = (ins LM_ActivationAttr:$activation, Variadic<LM_Rows>:$inputs, FlatSymbolRefAttr:$weight, OptionalAttr<LM_ArithAttr>:$arith,
+                       DefaultValuedAttr<LM_FormatAttr, "::llmc::lm::Format::F32">:$format);
+  let results = (outs LM_Rows:$result);
   let assemblyFormat = "`` $activation custom<InputsAndWeight>($inputs, $weight) attr-dict `:` functional-type($inputs, $result)";
   let hasVerifier = 1;
 }

@@ -287,7 +287,9 @@ LogicalResult RoundOp::verify() {
 LogicalResult GatedLinearOp::verify() {
   if (failed(verifyInputs(*this, getInputs(), getArith())))
     return failure();
-  return verifyRows(*this, "a result", getResult());
+  if (getFormat() != Format::F32 && getFormat() != Format::BF16)
+    return emitOpError() << "expected format f32 or bf16, got " << stringifyFormat(getFormat());
+  return verifyFormat(*this, "results", (*this)->getResultTypes(), getFormat(), columns(getResult()));
 }
 
 LogicalResult GatedLinearOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -372,3 +372,22 @@ LogicalResult WaitOp::verify() {
   }
   return success();
 }
+
+LogicalResult DealColumnsOp::verify() {
+  auto source = cast<VectorType>(getSource().getType()), result = cast<VectorType>(getEven().getType());
+  if (source.getRank() != 2 || source.getDimSize(1) % 16)
+    return emitOpError("expected a source of a multiple of 16 columns, got ") << source;
+  auto half = VectorType::get({source.getDimSize(0), source.getDimSize(1) / 2}, source.getElementType());
+  if (result != half)
+    return emitOpError("expected results of type ") << half << ", got " << result;
+  return success();
+}
+
+LogicalResult StoreStagedOp::verify() {
+  auto vector = cast<VectorType>(getValue().getType());
+  auto ring = cast<RingType>(getRing().getType());
+  if (!vector.getElementType().isBF16() || vector.getRank() != 2 || vector.getDimSize(0) != ring.getRows() ||
+      vector.getDimSize(1) != ring.getColumns() || ring.getStages() != 1)
+    return emitOpError("expected a ring of one stage of the block's size and a block of bf16, got ") << ring << " and " << vector;
+  return verifyAccess(*this, cast<MemRefType>(getMemref().getType()), vector, getIndices().size());
+}

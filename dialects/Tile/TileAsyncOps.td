@@ -91,6 +91,30 @@ def Tile_RolesOp : Tile_AsyncOp<"roles", [SingleBlock, NoTerminator, NoRegionArg
   let assemblyFormat = "`producer` $producer `consumers` $consumers attr-dict";
 }
 
+//===----------------------------------------------------------------------===//
+// Persistent kernels: a CTA computes the units unit, unit + ctas, unit + 2 ctas, ...
+//===----------------------------------------------------------------------===//
+
+def Tile_UnitsOp : Tile_AsyncOp<"units", [Pure]> {
+  let summary = "how many units the launch has";
+  let description = [{
+    Only in kernels whose `schedule` is `persistent`: their grid may be smaller than the units are many.
+
+    Example: `%n = tile.units`
+  }];
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_CTAsOp : Tile_AsyncOp<"ctas", [Pure]> {
+  let summary = "how many CTAs the launch has";
+  let description = [{
+    Example: `%n = tile.ctas`
+  }];
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
 def Tile_AcquireOp : Tile_AsyncOp<"acquire", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "producer: waits until the slot of a round is free and announces how many bytes will come";
   let description = [{
@@ -262,6 +286,39 @@ def Tile_PassTurnOp : Tile_AsyncOp<"pass_turn", [MemoryEffects<[MemRead, MemWrit
     Example: `tile.pass_turn`
   }];
   let assemblyFormat = "attr-dict";
+}
+
+def Tile_DealColumnsOp : Tile_AsyncOp<"deal_columns", [Pure, AllTypesMatch<["even", "odd"]>]> {
+  let summary = "deals the columns of a product to two vectors, eight at a time";
+  let description = [{
+    even[r, 8p + i] = source[r, 16p + i], odd[r, 8p + i] = source[r, 16p + 8 + i] for i < 8. In the registers of a product whose
+    columns are the instruction's rows, a thread has a column of both: nothing moves.
+
+    Example: `%gate, %up = tile.deal_columns %y : vector<256x128xf32> -> vector<256x64xf32>`
+  }];
+  let arguments = (ins AnyVectorOfNonZeroRank:$source);
+  let results = (outs AnyVectorOfNonZeroRank:$even, AnyVectorOfNonZeroRank:$odd);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($even)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+def Tile_StoreStagedOp : Tile_AsyncOp<"store_staged", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "consumers: stores a block of bf16 through shared memory, so that memory is written row by row";
+  let description = [{
+    As tile.store, on a ring of one stage that nothing else uses; what lies past the memref's columns is dropped. All consumers
+    meet before they write the ring and before they read it.
+
+    Example: `tile.store_staged %y, %m[%row, %col] through %r limit %rows : vector<256x64xbf16>, memref<?x14336xbf16>, !tile.ring<256 x 64, 1>`
+  }];
+  let arguments = (ins AnyVectorOfNonZeroRank:$value, AnyMemRef:$memref, Variadic<Index>:$indices, Tile_Ring:$ring, Optional<Index>:$limit);
+  let assemblyFormat = [{
+    $value `,` $memref `[` $indices `]` `through` $ring (`limit` $limit^)? attr-dict `:` type($value) `,` type($memref) `,` type($ring)
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // LLMC_TILE_ASYNC_OPS

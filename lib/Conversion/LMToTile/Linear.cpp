@@ -122,11 +122,22 @@ static void writeColumns(KernelBuilder &k, const Product &p, Value y, Value out,
   store.setColumns(p.ragged);
 }
 
+/// Block of columns and of rows of a unit: column after column, or where many run at a time by groups of kRasterRows rows.
+static std::pair<Value, Value> blockOf(KernelBuilder &k, const LinearSchedule &schedule, int64_t colBlocks) {
+  if (!schedule.pipelined)
+    return {k.remIndex(k.unit(), colBlocks), k.divIndex(k.unit(), colBlocks)};
+  Value group = k.divIndex(k.unit(), kRasterRows * colBlocks), inGroup = k.remIndex(k.unit(), kRasterRows * colBlocks);
+  Value blocks = k.divIndex(k.addIndex(k.rows(), schedule.rowBlock - 1), schedule.rowBlock), first = k.mulIndex(group, kRasterRows);
+  Value height = k.minIndex(arith::SubIOp::create(k.b, k.loc, blocks, first), k.index(kRasterRows));
+  Value row = k.addIndex(first, arith::RemUIOp::create(k.b, k.loc, inGroup, height).getResult());
+  return {arith::DivUIOp::create(k.b, k.loc, inGroup, height), row};
+}
+
 /// The kernel's loops over tokens: register tiles of schedule.tokens, then of schedule.tailTokens.
 static void forEachTile(KernelBuilder &k, const LinearSchedule &schedule, int64_t colBlocks,
                         llvm::function_ref<void(Value column, Value row, int64_t tokens)> body) {
-  Value column = k.remIndex(k.unit(), colBlocks);
-  Value first = k.mulIndex(k.divIndex(k.unit(), colBlocks), schedule.rowBlock);
+  auto [column, block] = blockOf(k, schedule, colBlocks);
+  Value first = k.mulIndex(block, schedule.rowBlock);
   if (schedule.rowBlock == schedule.tokens) // one tile
     return body(column, first, schedule.tokens);
   Value last = k.minIndex(k.addIndex(first, schedule.rowBlock), k.rows());
@@ -220,13 +231,18 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     dispatch.weight(op.getWeightAttr());
     buffers.push_back(weightType(weight));
     unsigned out = buffers.size();
-    buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
+    llvm::append_range(buffers, formatTypes(context, n, op.getFormat()));
+    Type element = getElementTypeOrSelf(op.getResult());
+    auto rounded = [&](KernelBuilder &k, Value y) -> Value {
+      auto type = cast<VectorType>(y.getType()).clone(element);
+      return element.isF32() ? y : arith::TruncFOp::create(k.b, k.loc, type, y).getResult();
+    };
 
     // n is a multiple of 16 (lm-fuse-gate-up); an odd panel leaves 16 columns of padding to be zeroed.
     int64_t pairs = n / 16;
     bool ragged = n % 32;
     for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), Epilogue::Gated)) {
-      std::string name = "gated_" + productName(p, kLogical, n) + "_" + schedule.name.str();
+      std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + schedule.name.str();
       int64_t blocks = p.take(schedule, pairs);
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
         bool gpu = p.arith == lm::Arith::BF16;
@@ -244,9 +260,9 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
             for (int64_t which : {0, 1})
               sums.push_back(accumulate(k, p, place(which), row, tokens, schedule.prefetch)[0]);
           Value column = k.mulIndex(unit, p.columns());
-          writeColumns(k, p, silu(k, sums[0], sums[1]), k.buffer(out), row, column);
+          writeColumns(k, p, rounded(k, silu(k, sums[0], sums[1])), k.buffer(out), row, column);
           if (ragged) // every unit writes the same zeros: no condition, no race in values
-            k.store(k.splat({tokens, 16}, 0.0), k.buffer(out), {row, k.index(n)}, k.rows());
+            k.store(rounded(k, k.splat({tokens, 16}, 0.0)), k.buffer(out), {row, k.index(n)}, k.rows());
         });
       });
     }

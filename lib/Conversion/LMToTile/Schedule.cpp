@@ -44,8 +44,18 @@ static constexpr LinearSchedule kWarpgroups[] = {
     {"w256", UINT32_MAX, 256, 256, 256, 0, 8, 64, true},
 };
 
-// Two sums an output (gated), or a bias beside them: half as many tokens.
+// A gated product is one of interleaved rows: four pairs of panels where others have eight.
 static constexpr LinearSchedule kWarpgroupsGated[] = {
+    {"m8", 8, 8, 8, 8, 0, 4, 128},
+    {"w16", 16, 16, 16, 16, 0, 4, 64, true},
+    {"w32", 32, 32, 32, 32, 0, 4, 64, true},
+    {"w64", 64, 64, 64, 64, 0, 4, 64, true},
+    {"w128", 1024, 128, 128, 128, 0, 4, 64, true},
+    {"w256", UINT32_MAX, 256, 256, 256, 0, 4, 64, true},
+};
+
+// A bias beside the sums: half as many tokens.
+static constexpr LinearSchedule kWarpgroupsBias[] = {
     {"m8", 8, 8, 8, 8, 0, 4, 128},
     {"w16", 16, 16, 16, 16, 0, 8, 64, true},
     {"w32", 32, 32, 32, 32, 0, 8, 64, true},
@@ -56,7 +66,7 @@ static constexpr LinearSchedule kWarpgroupsGated[] = {
 llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue) {
   using Table = llvm::ArrayRef<LinearSchedule>;
   if (arith == lm::Arith::BF16 && wide)
-    return epilogue == Epilogue::None ? Table(kWarpgroups) : kWarpgroupsGated;
+    return epilogue == Epilogue::Gated ? Table(kWarpgroupsGated) : epilogue == Epilogue::Bias ? Table(kWarpgroupsBias) : kWarpgroups;
   if (arith == lm::Arith::BF16)
     return epilogue == Epilogue::Gated || epilogue == Epilogue::LongRecords ? Table(kTensorCoreGated) : kTensorCore;
   if (arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32)

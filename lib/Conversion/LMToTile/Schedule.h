@@ -19,6 +19,10 @@ struct LinearSchedule {
   bool pipelined = false; ///< tile-pipeline-cuda takes it: the last unit may have panels past the end
 };
 
+/// Units that run at a time take so many blocks of rows by turns with as many blocks of columns as there are CTAs for: both
+/// operands of such a group stay in L2.
+inline constexpr int64_t kRasterRows = 8;
+
 /// What needs registers beside the sums: a bias, a second tile of sums, or records of codes so long that their scales and
 /// addresses do.
 enum class Epilogue { None, Bias, Gated, LongRecords };

@@ -18,7 +18,8 @@ FailureOr<Shape> llmc::cuda::shapeOf(tile::KernelOp kernel) {
   if (!threads || threads.getInt() < 32 || threads.getInt() > 1024 || threads.getInt() % 32)
     return kernel.emitOpError("expected a schedule with threads, a multiple of 32 up to 1024 (tile-schedule-cuda)");
   auto producers = schedule.getAs<IntegerAttr>("producers");
-  return Shape{threads.getInt(), !!schedule.getAs<UnitAttr>("transposed"), producers ? producers.getInt() : 0};
+  return Shape{threads.getInt(), !!schedule.getAs<UnitAttr>("transposed"), producers ? producers.getInt() : 0,
+               !!schedule.getAs<UnitAttr>("persistent")};
 }
 
 bool llmc::cuda::isUniform(Value value) {
@@ -67,6 +68,7 @@ void Assignment::visit(Operation *op) {
           tie(operand, result);
       })
       .Case([&](tile::ScaledDotOp dot) { tie(dot.getAcc(), dot.getResult()); })
+      .Case([&](tile::DealColumnsOp deal) { tie(deal.getEven(), deal.getOdd()); })
       .Default([&](Operation *other) {
         if (!other->hasTrait<OpTrait::Elementwise>() || other->getNumResults() != 1)
           return;
@@ -101,6 +103,7 @@ void Assignment::mark(Operation *op) {
           if (isa<VectorType>(result.getType()))
             classOf(result).product = true;
       })
+      .Case([&](tile::DealColumnsOp deal) { classOf(deal.getEven()).dealt = true; })
       .Case([&](tile::ReduceOp reduce) {
         if (isa<VectorType>(reduce.getResult().getType()))
           classOf(reduce.getResult()).rowsOf = reduce.getSource();
@@ -137,6 +140,8 @@ FailureOr<Layout> Assignment::decide(Value value, const Shape &cta) {
   if (!products) // rows of kernels without products have one dimension
     return failure();
   int64_t cols = type.getShape().back(), rows = type.getNumElements() / cols;
+  if (fact.dealt)
+    return dealt(cta, rows, cols);
   if (fact.operand && !fact.product)
     return left(cta, rows, cols);
   return accumulator(cta, rows, cols, fact.operand || cta.transposed ? 1 : fact.block);

@@ -32,7 +32,7 @@ public:
 
 private:
   struct Class {
-    bool product = false, operand = false, pages = false;
+    bool product = false, operand = false, pages = false, dealt = false;
     int64_t block = 1;
     mlir::Value rowsOf, columnsOf; ///< one value per row (column) of these
   };

@@ -20,6 +20,9 @@ using namespace llmc::cuda;
 
 static constexpr int64_t kRowBytes = 128; // of a panel of a ring
 
+// Of a thread, where a whole warpgroup produces: with two that consume, what a multiprocessor has.
+static constexpr int32_t kConsumerRegisters = 232, kProducerRegisters = 40;
+
 //===----------------------------------------------------------------------===//
 // Shared memory, roles and barriers
 //===----------------------------------------------------------------------===//
@@ -66,9 +69,11 @@ Value Emitter::barrier(Value pipeline, Value slot, bool empty) {
 }
 
 std::pair<Value, Value> Emitter::slotOf(Value round, int64_t stages) {
-  Value slot = arith::RemUIOp::create(b, loc, round, index(stages)), filling = arith::DivUIOp::create(b, loc, round, index(stages));
-  Value parity = arith::AndIOp::create(b, loc, arith::IndexCastOp::create(b, loc, b.getI32Type(), filling), i32(1));
-  return {slot, parity};
+  // Rounds of a CTA fit 32 bits, where a division is cheaper.
+  Value number = arith::IndexCastOp::create(b, loc, b.getI32Type(), round);
+  Value slot = arith::RemUIOp::create(b, loc, number, i32(stages)), filling = arith::DivUIOp::create(b, loc, number, i32(stages));
+  Value parity = arith::AndIOp::create(b, loc, filling, i32(1));
+  return {arith::IndexCastUIOp::create(b, loc, b.getIndexType(), slot), parity};
 }
 
 static constexpr int64_t kTicks = 10'000'000; // of one attempt to wait; it is repeated until the phase is over
@@ -110,30 +115,35 @@ LogicalResult Emitter::emitRelease(tile::ReleaseOp op) {
   return success();
 }
 
+Value Emitter::launchNumber(bool ctas) {
+  if (ctas)
+    return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), NVVM::GridDimXOp::create(b, loc, b.getI32Type()));
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), function.getArgument(kernel.getBuffers().size() + 1));
+}
+
+static void setRegisters(OpBuilder &b, Location loc, int32_t count, NVVM::SetMaxRegisterAction action) {
+  NVVM::SetMaxRegisterOp::create(b, loc, b.getI32IntegerAttr(count), NVVM::SetMaxRegisterActionAttr::get(b.getContext(), action));
+}
+
 // A warpgroup of producers gives most of its registers to the consumers (PTX ISA 9.7.19.5); one warp of it works.
 LogicalResult Emitter::emitRoles(tile::RolesOp op) {
-  constexpr int64_t kProducerRegisters = 24, kConsumerRegisters = 240; // of 168 each
-  bool trades = cta.producers == 128;
-  if (!trades && cta.producers != 32)
+  bool warpgroup = cta.producers == 128;
+  if (cta.producers != 32 && !warpgroup)
     return op.emitOpError("expected a schedule with a warp or a warpgroup of producers, got ") << cta.producers << " threads";
+  // The two roles are the branches of one condition, or ptxas ignores the change of registers.
+  auto branch = scf::IfOp::create(b, loc, less(index(cta.warps() - 1), warp), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  if (warpgroup)
+    setRegisters(b, loc, kProducerRegisters, NVVM::SetMaxRegisterAction::decrease);
   LogicalResult result = success();
-  Value produces = op.getLanes() ? equal(warp, index(cta.warps())) : isFirstProducer(), consumes = less(warp, index(cta.warps()));
-  auto produce = [&] { when(produces, [&] { result = emit(op.getProducer().front()); }); };
-  if (trades)
-    when(less(index(cta.warps() - 1), warp), [&] {
-      NVVM::SetMaxRegisterOp::create(b, loc, kProducerRegisters, NVVM::SetMaxRegisterAction::decrease);
-      produce();
-    });
-  else
-    produce();
+  when(op.getLanes() ? equal(warp, index(cta.warps())) : isFirstProducer(), [&] { result = emit(op.getProducer().front()); });
   if (failed(result))
     return failure();
-  when(consumes, [&] {
-    if (trades)
-      NVVM::SetMaxRegisterOp::create(b, loc, kConsumerRegisters, NVVM::SetMaxRegisterAction::increase);
-    result = emit(op.getConsumers().front());
-  });
-  return result;
+  b.setInsertionPoint(branch.elseBlock()->getTerminator());
+  if (warpgroup)
+    setRegisters(b, loc, kConsumerRegisters, NVVM::SetMaxRegisterAction::increase);
+  return emit(op.getConsumers().front());
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,7 +182,7 @@ FailureOr<Value> Emitter::nextMap(Operation *op, Value memref, ArrayRef<int64_t>
   FailureOr<Attribute> map = tensorMap(op, memref, box, b);
   if (failed(map))
     return failure();
-  Value argument = function.getArgument(kernel.getBuffers().size() + 1 + maps.size());
+  Value argument = function.getArgument(kernel.getBuffers().size() + (cta.persistent ? 2 : 1) + maps.size());
   maps.push_back(*map);
   return argument;
 }

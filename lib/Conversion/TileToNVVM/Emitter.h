@@ -95,6 +95,7 @@ private:
     return at(dynamicShared(dynamicPlaces.at(ring)), mul(slot, slotBytes(mlir::cast<tile::RingType>(ring.getType()))));
   }
   mlir::Value isFirstProducer() { return equal(thread, index(cta.threads)); }
+  mlir::Value launchNumber(bool ctas); ///< units or CTAs of the launch
   /// Slot and parity of a round.
   std::pair<mlir::Value, mlir::Value> slotOf(mlir::Value round, int64_t stages);
   mlir::Value barrier(mlir::Value pipeline, mlir::Value slot, bool empty);
@@ -107,6 +108,11 @@ private:
   mlir::LogicalResult emitWarpgroupDotRows(tile::WarpgroupDotRowsOp op);
   mlir::LogicalResult emitWarpgroupUpdate(tile::WarpgroupUpdateOp op);
   mlir::LogicalResult emitTurn(mlir::Operation *op);
+
+  // Staged.cpp
+  mlir::LogicalResult emitDealColumns(tile::DealColumnsOp op);
+  mlir::LogicalResult emitStoreStaged(tile::StoreStagedOp op);
+  void stage(mlir::Value ring, const Values &registers, int64_t rows);
 
   // Dot.cpp
   mlir::LogicalResult emitDot(tile::DotOp op);

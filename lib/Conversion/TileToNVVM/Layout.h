@@ -55,6 +55,7 @@ struct Shape {
   int64_t threads = 128; ///< that hold values
   bool transposed = false;
   int64_t producers = 0; ///< threads behind them that only copy (tile.roles)
+  bool persistent = false; ///< loops over units, whose number is a parameter
   int64_t warps() const { return threads / 32; }
   int64_t all() const { return threads + producers; }
 };
@@ -62,6 +63,8 @@ struct Shape {
 Layout spread(const Shape &cta, int64_t cols);
 /// `block`: columns of 8 * block are dealt so that a thread's are neighbours (block of them each).
 Layout accumulator(const Shape &cta, int64_t rows, int64_t cols, int64_t block = 1);
+/// What tile.deal_columns makes of a transposed accumulator of twice the columns.
+Layout dealt(const Shape &cta, int64_t rows, int64_t cols);
 Layout left(const Shape &cta, int64_t rows, int64_t cols);
 /// One value per row (or column) of `matrix`.
 Layout rowsOf(const Layout &matrix);

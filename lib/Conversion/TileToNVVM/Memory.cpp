@@ -59,9 +59,10 @@ namespace {
 
 /// Rows of a block as this thread sees them; one per distinct row constant.
 struct RowPlace {
-  Value row;     ///< flattened; null: the block has none
-  Value outer;   ///< index of the outermost dimension
-  Value offset;  ///< bytes
+  Value row;         ///< flattened; null: the block has none
+  Value outer;       ///< index of the outermost dimension
+  Value offset;      ///< bytes, without those of the constant
+  int64_t bytes = 0; ///< of the constant: an instruction's immediate, not a register for each row
 };
 
 class Rows {
@@ -83,8 +84,13 @@ private:
     if (clamp && layout.rowsPadded)
       place.row = arith::MinUIOp::create(b, loc, place.row, e.index(layout.rows - 1));
     place.outer = place.row;
-    if (!block.outerStride) {
+    if (!block.outerStride && clamp && layout.rowsPadded) {
       place.offset = e.mul(place.row, block.rowStride);
+      return place;
+    }
+    if (!block.outerStride) {
+      place.offset = e.mul(e.base(layout.row), block.rowStride);
+      place.bytes = constant * block.rowStride;
       return place;
     }
     Value inner = block.inner == 1 ? e.index(0) : arith::RemUIOp::create(b, loc, place.row, e.index(block.inner)).getResult();
@@ -165,17 +171,17 @@ LogicalResult Emitter::emitLoad(tile::LoadOp op) {
     for (ArrayRef<Item> rest = items; !rest.empty();) {
       size_t run = runLength(block, layout, rest);
       const Item &item = rest.front();
+      int64_t constant = place.bytes + item.col * block.colStride;
       if (block.colStride && layout.colsPadded) { // what is past the columns is zero, and is not read
         Value column = coordinate(layout.col, item.col), inside = less(column, index(layout.cols));
         Value near = arith::SelectOp::create(b, loc, inside, column, index(0));
-        Value x = load(element, at(pointer, mul(near, block.colStride)), block.elementBytes);
+        Value x = load(element, at(at(pointer, mul(near, block.colStride)), place.bytes), block.elementBytes);
         Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
         results[item.reg] = arith::SelectOp::create(b, loc, inside, x, zero);
       } else if (run == 1) {
-        results[item.reg] = load(element, at(pointer, item.col * block.colStride), block.elementBytes);
+        results[item.reg] = load(element, at(pointer, constant), block.elementBytes);
       } else {
-        Value many = load(VectorType::get({static_cast<int64_t>(run)}, element), at(pointer, item.col * block.colStride),
-                          run * block.elementBytes);
+        Value many = load(VectorType::get({static_cast<int64_t>(run)}, element), at(pointer, constant), run * block.elementBytes);
         for (size_t k = 0; k < run; ++k)
           results[rest[k].reg] = extract(many, k);
       }
@@ -216,6 +222,10 @@ LogicalResult Emitter::emitStore(tile::StoreOp op) {
   };
   base(layout.col);
   base(layout.row);
+  // Rows that are left from this thread's first on: what a row's constant is compared with.
+  Value left;
+  if (limit && block.rowStride && !block.outerStride)
+    left = arith::SubIOp::create(b, loc, arith::SubIOp::create(b, loc, limit, outerIndex), base(layout.row));
   when(holdsAlone(layout), [&] {
     Rows rows(*this, b, loc, block, layout, /*clamp=*/false);
     for (auto &[row, items] : itemsByRow(layout)) {
@@ -223,7 +233,9 @@ LogicalResult Emitter::emitStore(tile::StoreOp op) {
       Value inside;
       if (place.row && layout.rowsPadded)
         inside = less(place.row, index(layout.rows));
-      if (limit)
+      if (left)
+        inside = both(inside, less(index(row), left));
+      else if (limit)
         inside = both(inside, less(place.outer ? add(outerIndex, place.outer) : outerIndex, limit));
       when(inside, [&] {
         Value pointer = at(place.offset ? at(start, place.offset) : start, mul(base(layout.col), block.colStride));
@@ -233,7 +245,7 @@ LogicalResult Emitter::emitStore(tile::StoreOp op) {
           Value within = layout.colsPadded ? less(column, index(layout.cols)) : Value();
           if (op.getColumns())
             within = both(within, less(add(scalar(op.getIndices().back()), column), index(memref.getShape().back())));
-          when(within, [&] { storeRun(rest.take_front(run), at(pointer, rest.front().col * block.colStride)); });
+          when(within, [&] { storeRun(rest.take_front(run), at(pointer, place.bytes + rest.front().col * block.colStride)); });
           rest = rest.drop_front(run);
         }
       });

@@ -1,7 +1,8 @@
 //===- TileToNVVM.cpp - scheduled tile kernels to the program of a thread -===//
 //
 // Each tile.kernel becomes an llvm.func with the parameters that llmc/abi.h says
-// (llmc_cuda_kernel_v1): a pointer per buffer, the row count. A unit is a CTA.
+// (llmc_cuda_kernel_v1): a pointer per buffer, the row count, in a persistent kernel the
+// number of units. Elsewhere a unit is a CTA.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,8 @@ static bool isWritten(Value buffer) {
       return isWritten(view.getResult());
     if (auto store = dyn_cast<tile::StoreOp>(use.getOwner()))
       return store.getMemref() == use.get();
+    if (auto store = dyn_cast<tile::StoreStagedOp>(use.getOwner()))
+      return store.getMemref() == use.get();
     return isa<tile::StoreSliceOp>(use.getOwner());
   });
 }
@@ -32,7 +35,7 @@ static bool isWritten(Value buffer) {
 static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuilder &b) {
   MLIRContext *context = kernel.getContext();
   SmallVector<Type> types(kernel.getBuffers().size(), LLVM::LLVMPointerType::get(context, 1));
-  types.push_back(b.getI64Type());
+  types.append(cta.persistent ? 2 : 1, b.getI64Type());
   size_t copies = 0; // each has a tensor map
   kernel.walk([&](Operation *op) { copies += isa<tile::CopyAsyncOp, tile::GatherAsyncOp>(op); });
   types.append(copies, LLVM::LLVMPointerType::get(context));
@@ -48,7 +51,7 @@ static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuild
     if (!isWritten(buffer))
       function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(), b.getUnitAttr());
   }
-  for (unsigned i = kernel.getBuffers().size() + 1; i < types.size(); ++i) { // tensor maps, by value
+  for (unsigned i = types.size() - copies; i < types.size(); ++i) { // tensor maps, by value
     auto map = TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), 128));
     function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(), map);
     function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(64));
@@ -83,6 +86,8 @@ struct TileToNVVMPass : PassWrapper<TileToNVVMPass, OperationPass<ModuleOp>> {
         return signalPassFailure();
       getOperation()->setAttr("llmc.threads", b.getI32IntegerAttr(static_cast<int32_t>(cta->all())));
       getOperation()->setAttr("llmc.shared_bytes", b.getI32IntegerAttr(static_cast<int32_t>(emitter.dynamicBytes())));
+      if (cta->persistent)
+        getOperation()->setAttr("llmc.persistent", b.getUnitAttr());
       if (!emitter.tensorMaps().empty())
         getOperation()->setAttr("llmc.tensor_maps", b.getArrayAttr(emitter.tensorMaps()));
       kernel.erase();

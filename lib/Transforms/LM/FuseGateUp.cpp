@@ -62,7 +62,8 @@ struct FuseGateUp : OpRewritePattern<GatedActivationOp> {
     WeightOp weight = joinWeights(rewriter, weights, parts, name, interleave);
     rewriter.replaceOpWithNewOp<GatedLinearOp>(activation, activation.getType(),
                                                activation.getActivationAttr(), gate.getInputs(),
-                                               FlatSymbolRefAttr::get(weight.getSymNameAttr()), ArithAttr());
+                                               FlatSymbolRefAttr::get(weight.getSymNameAttr()), ArithAttr(),
+                                               FormatAttr::get(activation.getContext(), Format::F32));
     rewriter.eraseOp(gate);
     rewriter.eraseOp(up);
     return success();

@@ -5,6 +5,7 @@
 // warpgroups of 64 rows each (FlashAttention-3, Shah et al. 2024, alg. 1 and 2):
 // - inside a warpgroup the update of step n - 1 runs with the scores of step n; the softmax of n is computed meanwhile;
 // - the warpgroups take turns to issue products, so that one's softmax runs under the other's products.
+// Both walk over the units of their CTA (UnitLoop.h): the producer is at the next unit while the consumers write a result.
 // The loops follow each other over ascending steps; the last one's body holds for every step (it masks), so the first step
 // of all takes it. Sound because keys, values and the page table are immutable while the kernel runs; every value is computed
 // by the operations of the loops, in their order.
@@ -14,6 +15,7 @@
 #include "llmc/Transforms/Tile/Passes.h"
 
 #include "dialects/Tile/Tile.h"
+#include "lib/Transforms/Tile/UnitLoop.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -131,7 +133,8 @@ public:
       : kernel(kernel), a(attention), b(kernel.getContext()), loc(attention.loops.front().loop.getLoc()) {}
 
   void run() {
-    b.setInsertionPoint(a.loops.back().loop);
+    hoist();
+    b.setInsertionPoint(a.loops.front().loop);
     int64_t panels = (a.depth + kPanel - 1) / kPanel;
     auto ring = [&](int64_t rows, int64_t stages) -> Value {
       return tile::AllocRingOp::create(b, loc, tile::RingType::get(b.getContext(), rows, panels * kPanel, stages));
@@ -141,66 +144,132 @@ public:
     };
     query = ring(kRows, 1), keys = ring(a.width, kStages), values = ring(a.width, kStages);
     queryReady = pipe(1), keysReady = pipe(kStages), valuesReady = pipe(kStages);
-    begin = a.loops.front().loop.getLowerBound(), end = a.loops.back().loop.getUpperBound();
-    step = a.loops.front().loop.getStep();
-    zero = arith::ConstantIndexOp::create(b, loc, 0);
     auto roles = tile::RolesOp::create(b, loc, /*lanes=*/true);
     produce(roles.getProducer().emplaceBlock(), panels);
     consume(roles.getConsumers().emplaceBlock());
-    kernel->setAttr("schedule", b.getDictionaryAttr({b.getNamedAttr("threads", b.getI32IntegerAttr(kConsumers)),
-                                                     b.getNamedAttr("producers", b.getI32IntegerAttr(kProducers))}));
+    for (Steps &steps : llvm::reverse(a.loops))
+      steps.loop.erase();
+    tile::eraseUnused(kernel);
+    kernel->setAttr("schedule", b.getDictionaryAttr({b.getNamedAttr("persistent", b.getUnitAttr()),
+                                                     b.getNamedAttr("producers", b.getI32IntegerAttr(kProducers)),
+                                                     b.getNamedAttr("threads", b.getI32IntegerAttr(kConsumers))}));
   }
 
 private:
-  Value roundOf(Value block) { return arith::DivUIOp::create(b, loc, arith::SubIOp::create(b, loc, block, begin), step); }
-  Value before(Value round) { return arith::SubIOp::create(b, loc, round, arith::ConstantIndexOp::create(b, loc, 1)); }
+  /// What stands behind the loops and needs nothing of them moves before them, where the roles may use it.
+  void hoist() {
+    llvm::SmallPtrSet<Operation *, 16> behind;
+    for (Steps &steps : a.loops)
+      behind.insert(steps.loop);
+    Operation *first = a.loops.front().loop, *next;
+    for (Operation *op = first->getNextNode(); op && !op->hasTrait<OpTrait::IsTerminator>(); op = next) {
+      next = op->getNextNode();
+      bool needs = behind.contains(op) || isa<tile::StoreOp>(op) ||
+                   llvm::any_of(op->getOperands(), [&](Value x) { return x.getDefiningOp() && behind.contains(x.getDefiningOp()); });
+      if (needs)
+        behind.insert(op);
+      else
+        op->moveBefore(first);
+    }
+  }
+
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  Value before(Value round) { return arith::SubIOp::create(b, loc, round, index(1)); }
+
+  /// A role's walk over its units: where the steps of one begin and end, and their rounds.
+  struct Walk {
+    tile::Again again;
+    tile::UnitLoop units;
+    Value begin, end, step;
+    Walk(Rewriter &r) : again(r.kernel, r.b), units(r.kernel, r.b, r.loc, again, tile::UnitLoop::Snake) {
+      begin = again.value(r.a.loops.front().loop.getLowerBound()), end = again.value(r.a.loops.back().loop.getUpperBound());
+      step = again.value(r.a.loops.front().loop.getStep());
+    }
+  };
+
+  Value roundOf(Walk &walk, Value block) {
+    Value steps = arith::DivUIOp::create(b, loc, arith::SubIOp::create(b, loc, block, walk.begin), walk.step);
+    return arith::AddIOp::create(b, loc, walk.units.firstRound, steps);
+  }
+
+  /// The round behind the unit's last one.
+  Value endRound(Walk &walk) {
+    Value count = arith::AddIOp::create(b, loc, arith::SubIOp::create(b, loc, walk.end, walk.begin), before(walk.step));
+    return arith::AddIOp::create(b, loc, walk.units.firstRound, arith::DivUIOp::create(b, loc, count, walk.step));
+  }
 
   //===--- producer -------------------------------------------------------===//
 
   void produce(Block &block, int64_t panels) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
-    auto loaded = cast<VectorType>(a.query.getType());
-    tile::AcquireOp::create(b, loc, queryReady, zero, 2 * kPanel * panels * a.rows);
-    for (int64_t panel = 0; panel < panels; ++panel) {
-      SmallVector<Value> indices(a.query.getIndices());
-      indices.back() = arith::ConstantIndexOp::create(b, loc, panel * kPanel); // whole heads
-      tile::CopyAsyncOp::create(b, loc, a.query.getMemref(), indices, ArrayRef<int64_t>{loaded.getDimSize(0), loaded.getDimSize(1), kPanel},
-                                query, zero, queryReady, panel);
-    }
-    auto loop = scf::ForOp::create(b, loc, begin, end, step);
-    b.setInsertionPoint(loop.getBody()->getTerminator());
-    Value iv = loop.getInductionVar(), round = roundOf(iv);
+    Walk walk(*this);
+    copyQuery(walk, panels);
     Steps &model = a.loops.back();
-    IRMapping known;
-    known.map(model.loop.getInductionVar(), iv);
-    Value first = copyOf(model.pages.getIndices().front(), model.loop, known);
-    int64_t bytes = 2 * kPanel * panels * a.width;
+    scf::ForOp original = model.loop;
+    prepare(walk, model.pages.getIndices().front(), original);
     // Keys and values of a page are one box of twice the tokens.
     auto view = cast<tile::ViewOp>(model.keys.getMemref().getDefiningOp());
     auto type = cast<MemRefType>(view.getType());
     SmallVector<int64_t> shape(type.getShape());
     shape[2] *= 2;
     auto both = MemRefType::get(shape, type.getElementType(), type.getLayout());
-    Value pool = tile::ViewOp::create(b, loc, both, view.getSource(), 0);
-    auto gather = [&](Value pipeline, Value ring, int64_t token) {
-      tile::AcquireOp::create(b, loc, pipeline, round, bytes);
-      SmallVector<Value> indices{model.keys.getIndices().front(), arith::ConstantIndexOp::create(b, loc, token)};
-      tile::GatherAsyncOp::create(b, loc, pool, indices, model.pages.getMemref(), first, a.pageTokens, ring, round, pipeline);
-    };
-    gather(keysReady, keys, 0);
-    gather(valuesReady, values, a.pageTokens);
+    Value pool = tile::ViewOp::create(b, loc, both, view.getSource(), 0), head = walk.again.value(model.keys.getIndices().front());
+    auto loop = scf::ForOp::create(b, loc, walk.begin, walk.end, walk.step);
+    {
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPoint(loop.getBody()->getTerminator());
+      Value round = roundOf(walk, loop.getInductionVar());
+      IRMapping known;
+      known.map(original.getInductionVar(), loop.getInductionVar());
+      Value first = copyOf(walk, model.pages.getIndices().front(), original, known);
+      auto gather = [&](Value pipeline, Value ring, int64_t token) {
+        tile::AcquireOp::create(b, loc, pipeline, round, 2 * kPanel * panels * a.width);
+        tile::GatherAsyncOp::create(b, loc, pool, ValueRange{head, index(token)}, model.pages.getMemref(), first, a.pageTokens, ring, round,
+                                    pipeline);
+      };
+      gather(keysReady, keys, 0);
+      gather(valuesReady, values, a.pageTokens);
+    }
+    walk.units.close(b, endRound(walk));
+  }
+
+  void copyQuery(Walk &walk, int64_t panels) {
+    auto loaded = cast<VectorType>(a.query.getType());
+    SmallVector<Value> indices = walk.again.values(a.query.getIndices());
+    tile::AcquireOp::create(b, loc, queryReady, walk.units.visit, 2 * kPanel * panels * a.rows);
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      indices.back() = index(panel * kPanel); // whole heads
+      tile::CopyAsyncOp::create(b, loc, a.query.getMemref(), indices, ArrayRef<int64_t>{loaded.getDimSize(0), loaded.getDimSize(1), kPanel},
+                                query, walk.units.visit, queryReady, panel);
+    }
+  }
+
+  /// Computes here, before any loop, what `value` of a step needs of the unit.
+  void prepare(Walk &walk, Value value, scf::ForOp loop) {
+    Operation *op = value.getDefiningOp();
+    if (isa<BlockArgument>(value) && value.getParentBlock()->getParentOp() == loop)
+      return;
+    if (!op || !loop->isProperAncestor(op)) {
+      walk.again.value(value);
+      return;
+    }
+    for (Steps &steps : a.loops)
+      if (op == steps.scores || op == steps.update) // of the update what it adds to and its probabilities
+        return op == steps.scores ? void() : (prepare(walk, op->getOperand(0), loop), prepare(walk, op->getOperand(2), loop));
+    for (Value operand : op->getOperands())
+      prepare(walk, operand, loop);
   }
 
   /// `value` of a step of `loop` with what is mapped in place of the loop's arguments.
-  Value copyOf(Value value, scf::ForOp loop, IRMapping &known) {
+  Value copyOf(Walk &walk, Value value, scf::ForOp loop, IRMapping &known) {
     if (Value done = known.lookupOrNull(value))
       return done;
     Operation *op = value.getDefiningOp();
     if (!op || !loop->isProperAncestor(op))
-      return value;
+      return walk.again.value(value);
     for (Value operand : op->getOperands())
-      known.map(operand, copyOf(operand, loop, known));
+      known.map(operand, copyOf(walk, operand, loop, known));
     Operation *copy = b.clone(*op, known);
     known.map(op->getResults(), copy->getResults());
     return known.lookup(value);
@@ -215,11 +284,11 @@ private:
     Value p;
   };
 
-  Value startScores(Steps &steps, Value round) {
+  Value startScores(Walk &walk, Steps &steps, Value round) {
     tile::AwaitOp::create(b, loc, keysReady, round);
     tile::TakeTurnOp::create(b, loc);
     auto type = tile::InFlightType::get(b.getContext(), cast<VectorType>(steps.scores.getType()));
-    return tile::WarpgroupDotRowsOp::create(b, loc, type, query, zero, keys, round, a.depth);
+    return tile::WarpgroupDotRowsOp::create(b, loc, type, query, walk.units.visit, keys, round, a.depth);
   }
 
   Value startUpdate(const State &state, unsigned accIndex, Value round) {
@@ -240,52 +309,51 @@ private:
   }
 
   /// What follows from the softmax: the carried values, with `acc` (the update before) scaled, and the rounded p.
-  State finish(Steps &steps, IRMapping &known, Value acc, Value p) {
+  State finish(Walk &walk, Steps &steps, IRMapping &known, Value acc, Value p) {
     State next;
     known.map(steps.loop.getRegionIterArgs()[steps.accIndex], acc);
     known.map(steps.p, p);
     scf::ForOp loop = steps.loop;
     for (auto [i, yielded] : llvm::enumerate(loop.getYieldedValues()))
-      next.carried.push_back(copyOf(i == steps.accIndex ? Value(steps.update->getOperand(2)) : yielded, loop, known));
-    next.p = copyOf(steps.update->getOperand(0), loop, known);
+      next.carried.push_back(copyOf(walk, i == steps.accIndex ? Value(steps.update->getOperand(2)) : yielded, loop, known));
+    next.p = copyOf(walk, steps.update->getOperand(0), loop, known);
     return next;
   }
 
-  State firstStep() {
+  State firstStep(Walk &walk) {
     Steps &steps = a.loops.back();
-    scf::ForOp front = a.loops.front().loop;
-    State start{SmallVector<Value>(front.getInitArgs()), {}};
-    Value flying = startScores(steps, zero);
+    State start{walk.again.values(a.loops.front().loop.getInitArgs()), {}};
+    Value round = walk.units.firstRound, flying = startScores(walk, steps, round);
     tile::PassTurnOp::create(b, loc);
     Value scores = wait(flying, steps.scores->getResultTypes(), 0).front();
-    tile::ReleaseOp::create(b, loc, keysReady, zero);
+    tile::ReleaseOp::create(b, loc, keysReady, round);
     IRMapping known;
-    mapArguments(steps, begin, start, scores, known);
-    Value acc = start.carried[steps.accIndex], p = copyOf(steps.p, steps.loop, known);
-    State next = finish(steps, known, acc, p);
+    mapArguments(steps, walk.begin, start, scores, known);
+    Value acc = start.carried[steps.accIndex], p = copyOf(walk, steps.p, steps.loop, known);
+    State next = finish(walk, steps, known, acc, p);
     if (matchPattern(acc, m_AnyZeroFloat())) // scaled or not
       next.carried[steps.accIndex] = acc;
     return next;
   }
 
-  State nextStep(Steps &steps, Value block, const State &state) {
-    Value round = roundOf(block), last = before(round);
-    Value scoresFlying = startScores(steps, round), updateFlying = startUpdate(state, steps.accIndex, last);
+  State nextStep(Walk &walk, Steps &steps, Value block, const State &state) {
+    Value round = roundOf(walk, block), last = before(round);
+    Value scoresFlying = startScores(walk, steps, round), updateFlying = startUpdate(state, steps.accIndex, last);
     tile::PassTurnOp::create(b, loc);
     Value scores = wait(scoresFlying, steps.scores->getResultTypes(), 1).front();
     tile::ReleaseOp::create(b, loc, keysReady, round);
     IRMapping known;
     mapArguments(steps, block, state, scores, known);
-    Value p = copyOf(steps.p, steps.loop, known);
+    Value p = copyOf(walk, steps.p, steps.loop, known);
     // The other carried values are computed here too, under the update: finish() finds them made.
     scf::ForOp loop = steps.loop;
     for (auto [i, yielded] : llvm::enumerate(loop.getYieldedValues()))
       if (i != steps.accIndex)
-        copyOf(yielded, loop, known);
+        copyOf(walk, yielded, loop, known);
     // p is rounded after the wait: nothing but products may write operands of products while one runs.
     SmallVector<Value> done = wait({updateFlying, p}, {steps.update->getResult(0).getType(), p.getType()}, 0);
     tile::ReleaseOp::create(b, loc, valuesReady, last);
-    return finish(steps, known, done[0], done[1]);
+    return finish(walk, steps, known, done[0], done[1]);
   }
 
   void consume(Block &block) {
@@ -296,53 +364,49 @@ private:
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
     tile::OpenTurnsOp::create(b, loc);
-    tile::AwaitOp::create(b, loc, queryReady, zero);
-    State state = firstStep();
-    Value from = arith::AddIOp::create(b, loc, begin, step);
+    Walk walk(*this);
     for (Steps &steps : a.loops)
-      state = loopOver(steps, from, state);
+      for (Value yielded : steps.loop.getYieldedValues())
+        prepare(walk, yielded, steps.loop);
+    SmallVector<Value> bounds;
+    for (Steps &steps : a.loops)
+      bounds.push_back(walk.again.value(steps.loop.getUpperBound()));
+    tile::AwaitOp::create(b, loc, queryReady, walk.units.visit);
+    State state = firstStep(walk);
+    Value from = arith::AddIOp::create(b, loc, walk.begin, walk.step);
+    for (auto [steps, bound] : llvm::zip_equal(a.loops, bounds)) {
+      state = loopOver(walk, steps, from, bound, state);
+      from = arith::MaxSIOp::create(b, loc, from, bound); // the first step may have been the only one of its loop
+    }
+    tile::ReleaseOp::create(b, loc, queryReady, walk.units.visit);
     // The last update.
     unsigned accIndex = a.loops.back().accIndex;
-    Value last = before(roundOf(alignedEnd()));
+    Value end = endRound(walk), last = before(end);
     Value flying = startUpdate(state, accIndex, last);
     SmallVector<Type> type{state.carried[accIndex].getType()};
     state.carried[accIndex] = wait(flying, type, 0).front();
     tile::ReleaseOp::create(b, loc, valuesReady, last);
-    a.loops.back().loop.replaceAllUsesWith(state.carried);
-    for (Steps &steps : llvm::reverse(a.loops))
-      steps.loop.erase();
+    for (auto [result, value] : llvm::zip_equal(a.loops.back().loop.getResults(), state.carried))
+      walk.again.map(result, value);
     for (Operation *op : after)
-      op->moveBefore(&block, block.end());
-    for (Operation *user : llvm::make_early_inc_range(a.query->getUsers())) // the query is copied now
-      if (user->use_empty())
-        user->erase();
-    if (a.query.use_empty())
-      a.query.erase();
+      if (isa<tile::StoreOp>(op)) // with what it needs
+        walk.again.clone(op);
+    for (Operation *op : llvm::reverse(after))
+      if (isa<tile::StoreOp>(op) || op->use_empty())
+        op->erase();
+    walk.units.close(b, end);
   }
 
-  /// The end, rounded up to whole steps from the beginning.
-  Value alignedEnd() {
-    Value count = arith::SubIOp::create(b, loc, end, begin);
-    Value less = arith::SubIOp::create(b, loc, step, arith::ConstantIndexOp::create(b, loc, 1));
-    Value steps = arith::DivUIOp::create(b, loc, arith::AddIOp::create(b, loc, count, less), step);
-    return arith::AddIOp::create(b, loc, begin, arith::MulIOp::create(b, loc, steps, step));
-  }
-
-  State loopOver(Steps &steps, Value &from, const State &state) {
-    scf::ForOp original = steps.loop;
+  State loopOver(Walk &walk, Steps &steps, Value from, Value to, const State &state) {
     SmallVector<Value> inits(state.carried);
     inits.push_back(state.p);
-    auto loop = scf::ForOp::create(b, loc, from, original.getUpperBound(), step, inits);
-    {
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToEnd(loop.getBody());
-      ValueRange arguments = loop.getRegionIterArgs();
-      State next = nextStep(steps, loop.getInductionVar(), {SmallVector<Value>(arguments.drop_back()), arguments.back()});
-      next.carried.push_back(next.p);
-      scf::YieldOp::create(b, loc, next.carried);
-    }
-    // The first step may have been the only one of its loop.
-    from = arith::MaxSIOp::create(b, loc, from, original.getUpperBound());
+    auto loop = scf::ForOp::create(b, loc, from, to, walk.step, inits);
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    ValueRange arguments = loop.getRegionIterArgs();
+    State next = nextStep(walk, steps, loop.getInductionVar(), {SmallVector<Value>(arguments.drop_back()), arguments.back()});
+    next.carried.push_back(next.p);
+    scf::YieldOp::create(b, loc, next.carried);
     ValueRange results = loop.getResults();
     return {SmallVector<Value>(results.drop_back()), results.back()};
   }
@@ -352,7 +416,6 @@ private:
   OpBuilder b;
   Location loc;
   Value query, keys, values, queryReady, keysReady, valuesReady;
-  Value begin, end, step, zero;
 };
 
 struct TilePipelineAttentionCudaPass : PassWrapper<TilePipelineAttentionCudaPass, OperationPass<ModuleOp>> {

@@ -1,21 +1,26 @@
 //===- PipelineCuda.cpp - matrix products as pipelines --------------------===//
 //
-// A loop over k whose only work is tile.dot on dense panels, all with one left operand,
-// becomes two roles that run side by side: a producer that copies the operands of step
-// after step into rings of slots in shared memory, and warpgroups that multiply them
-// from there. Sound because the operands are immutable while the kernel runs and the
-// loop carries nothing but the sums; the order of the sums over k stays the loop's.
+// A loop over k whose only work is tile.dot on dense panels becomes two roles that run
+// side by side: a producer that copies the operands of step after step into rings of
+// slots in shared memory, and warpgroups that multiply them from there. Both walk over
+// the units of their CTA (UnitLoop.h). Sound because the operands are immutable while
+// the kernel runs and the loop carries nothing but the sums; the order of the sums over
+// k stays the loop's.
+//
+// Two products of 64 columns whose panels alternate in memory (gate and up) become one
+// of 128: a copy lands eight rows of one and eight of the other by turns, so that a
+// thread holds both sums of an output.
 //
 //===----------------------------------------------------------------------===//
 
 #include "llmc/Transforms/Tile/Passes.h"
 
 #include "dialects/Tile/Tile.h"
+#include "lib/Transforms/Tile/UnitLoop.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/Pass.h"
 
@@ -25,16 +30,32 @@ using namespace llmc;
 namespace {
 
 constexpr int64_t kStepK = 64, kColumns = 128, kConsumers = 256; // k of a slot; two warpgroups of 64 columns
-constexpr int64_t kSharedBytes = 200 * 1024, kMaxStages = 6;
+constexpr int64_t kFewRows = 128; // up to so many, sums and addresses fit the registers that each thread of a CTA can have
+// Of the 227 KiB of an sm_90 CTA, without the barriers.
+constexpr int64_t kSharedBytes = 226 * 1024, kMaxStages = 6, kRowBytes = 2 * kStepK;
 
-/// What the pass looks for: a loop of products, and where their operands come from.
+/// What the pass looks for: a loop of one product or of a pair, and where the operands come from.
 struct Products {
   scf::ForOp loop;
   tile::LoadOp left;
-  SmallVector<tile::DotOp> dots;            // in the order of the loop's results
-  SmallVector<tile::LoadPackedOp> panels;
+  SmallVector<tile::LoadPackedOp, 2> panels; // in the order of the loop's results
   int64_t rows = 0;
+
+  bool paired() const { return panels.size() == 2; }
 };
+
+/// Whether two operands are the first and the second half of the same pairs of panels: [pairs, 2, 16, k].
+bool alternate(tile::LoadPackedOp first, tile::LoadPackedOp second) {
+  if (first.getMemref() != second.getMemref())
+    return false;
+  auto type = cast<MemRefType>(first.getMemref().getType());
+  if (type.getRank() != 4 || type.getDimSize(1) != 2 || type.getDimSize(2) != 16 || !type.getLayout().isIdentity())
+    return false;
+  for (int64_t i = 0; i < 4; ++i)
+    if (i != 1 && first.getIndices()[i] != second.getIndices()[i])
+      return false;
+  return matchPattern(first.getIndices()[1], m_Zero()) && matchPattern(second.getIndices()[1], m_One());
+}
 
 /// null: fits; else why not.
 const char *match(tile::KernelOp kernel, Products &products) {
@@ -48,11 +69,12 @@ const char *match(tile::KernelOp kernel, Products &products) {
   scf::ForOp loop = products.loop;
   if (!loop || !matchPattern(loop.getLowerBound(), m_Zero()) || !matchPattern(loop.getStep(), m_One()))
     return "expected a loop from 0 by 1";
-  if (loop.getNumResults() != static_cast<unsigned>(dots))
-    return "expected a loop that carries the sums of all products";
-  for (auto [argument, yielded] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getYieldedValues())) {
+  if (loop.getNumResults() != static_cast<unsigned>(dots) || dots < 1 || dots > 2)
+    return "expected a loop that carries the sums of all products, at most two";
+  for (auto [argument, init, yielded] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getInitArgs(), loop.getYieldedValues())) {
     auto dot = yielded.getDefiningOp<tile::DotOp>();
-    if (!dot || dot.getAcc() != argument || dot->getParentOp() != loop || !argument.hasOneUse() || !yielded.hasOneUse())
+    if (!dot || dot.getAcc() != argument || dot->getParentOp() != loop || !argument.hasOneUse() || !yielded.hasOneUse() ||
+        !matchPattern(init, m_AnyZeroFloat()))
       return "expected sums of nothing but products";
     auto left = dot.getA().getDefiningOp<tile::LoadOp>();
     auto panels = dot.getB().getDefiningOp<tile::LoadPackedOp>();
@@ -60,18 +82,17 @@ const char *match(tile::KernelOp kernel, Products &products) {
       return "expected bf16 products with one left operand";
     auto a = cast<VectorType>(dot.getA().getType());
     auto b = cast<tile::PackedType>(dot.getB().getType());
-    if (b.getFormat() != tile::Format::BF16NK || b.getK() != kStepK || b.getN() != kColumns)
-      return "expected panels of bf16_nk, 64 x 128";
+    if (b.getFormat() != tile::Format::BF16NK || b.getK() != kStepK || b.getN() != kColumns / dots)
+      return "expected panels of bf16_nk, 64 x 128 or two of 64 x 64";
     if (a.getRank() != 2 || cast<MemRefType>(left.getMemref().getType()).getRank() != 2 || a.getDimSize(0) % 16 || a.getDimSize(0) > 256)
       return "expected a multiple of 16 rows, at most 256";
     products.left = left;
     products.rows = a.getDimSize(0);
-    products.dots.push_back(dot);
     products.panels.push_back(panels);
   }
-  if (products.rows * static_cast<int64_t>(products.dots.size()) > 256)
-    return "expected sums that fit the registers";
-  return dots ? nullptr : "expected a product";
+  if (products.paired() && !alternate(products.panels[0], products.panels[1]))
+    return "expected two products with alternating panels";
+  return nullptr;
 }
 
 class Rewriter {
@@ -79,63 +100,79 @@ public:
   Rewriter(tile::KernelOp kernel, Products &products) : kernel(kernel), p(products), b(kernel.getContext()), loc(products.loop.getLoc()) {}
 
   void run() {
-    int64_t bytes = 128 * (p.rows + kColumns * static_cast<int64_t>(p.dots.size()));
-    int64_t stages = std::clamp<int64_t>(kSharedBytes / bytes, 2, kMaxStages);
     b.setInsertionPoint(p.loop);
-    auto ring = [&](int64_t rows) -> Value {
+    int64_t slot = kRowBytes * (p.rows + kColumns), staging = 0;
+    if ((staged = stagedStore()))
+      staging = kRowBytes * p.rows;
+    int64_t stages = std::clamp<int64_t>((kSharedBytes - staging) / slot, 2, kMaxStages);
+    auto ring = [&](int64_t rows, int64_t stages) -> Value {
       return tile::AllocRingOp::create(b, loc, tile::RingType::get(b.getContext(), rows, kStepK, stages));
     };
-    tokens = ring(p.rows);
-    for (size_t i = 0; i < p.dots.size(); ++i)
-      weights.push_back(ring(kColumns));
+    tokens = ring(p.rows, stages);
+    weights = ring(kColumns, stages);
+    if (staging)
+      stagingRing = ring(p.rows, 1);
     pipeline = tile::AllocPipelineOp::create(b, loc, tile::PipelineType::get(b.getContext(), stages));
+    panels = p.paired() ? interleavedPanels() : p.panels.front().getMemref();
     auto roles = tile::RolesOp::create(b, loc);
-    produce(roles.getProducer().emplaceBlock(), bytes);
+    produce(roles.getProducer().emplaceBlock(), slot);
     consume(roles.getConsumers().emplaceBlock(), roles);
+    tile::eraseUnused(kernel);
     kernel->setAttr("schedule", b.getDictionaryAttr({b.getNamedAttr("threads", b.getI32IntegerAttr(kConsumers)),
-                                                     b.getNamedAttr("producers", b.getI32IntegerAttr(32)),
+                                                     b.getNamedAttr("producers", b.getI32IntegerAttr(p.rows > kFewRows ? 128 : 32)),
+                                                     b.getNamedAttr("persistent", b.getUnitAttr()),
                                                      b.getNamedAttr("transposed", b.getUnitAttr())}));
   }
 
 private:
-  /// An index as it is in `round`: what is computed in the loop is computed again.
-  Value at(Value index, Value round, IRMapping &known) {
-    if (index == p.loop.getInductionVar())
-      return round;
-    Operation *op = index.getDefiningOp();
-    if (!op || !p.loop->isProperAncestor(op))
-      return index;
-    if (Value done = known.lookupOrNull(index))
-      return done;
-    for (Value operand : op->getOperands())
-      known.map(operand, at(operand, round, known));
-    return b.clone(*op, known)->getResult(0);
+  /// The store of a pair's result in bf16, which a thread has in pieces of two bytes.
+  tile::StoreOp stagedStore() {
+    tile::StoreOp found;
+    for (auto store : kernel.getBody().getOps<tile::StoreOp>()) {
+      auto type = dyn_cast<VectorType>(store.getValue().getType());
+      if (type && type.getElementType().isBF16() && type.getShape() == ArrayRef<int64_t>{p.rows, kStepK})
+        found = store;
+    }
+    return p.paired() ? found : tile::StoreOp();
+  }
+
+  /// [pairs, 2, 16, k] as [pairs, half of the 16, which of the two, 8, k].
+  Value interleavedPanels() {
+    auto type = cast<MemRefType>(p.panels.front().getMemref().getType());
+    int64_t pairs = type.getDimSize(0), k = type.getDimSize(3);
+    auto layout = StridedLayoutAttr::get(b.getContext(), 0, {32 * k, 8 * k, 16 * k, k, 1});
+    return tile::ViewOp::create(b, loc, MemRefType::get({pairs, 2, 2, 8, k}, type.getElementType(), layout), p.panels.front().getMemref(), 0);
   }
 
   void produce(Block &block, int64_t bytes) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
+    tile::Again here(kernel, b);
+    tile::UnitLoop units(kernel, b, loc, here);
+    for (ValueRange indices : {ValueRange(p.left.getIndices()), ValueRange(p.panels.front().getIndices())})
+      for (Value index : indices) // those of the unit once, before the loop
+        if (!p.loop->isAncestor(index.getParentBlock()->getParentOp()))
+          here.value(index);
     auto loop = scf::ForOp::create(b, loc, p.loop.getLowerBound(), p.loop.getUpperBound(), p.loop.getStep());
     b.setInsertionPoint(loop.getBody()->getTerminator());
-    Value round = loop.getInductionVar();
-    IRMapping known;
-    auto indices = [&](ValueRange originals) {
-      SmallVector<Value> result;
-      for (Value original : originals)
-        result.push_back(at(original, round, known));
-      return result;
-    };
+    here.map(p.loop.getInductionVar(), loop.getInductionVar());
+    Value round = arith::AddIOp::create(b, loc, units.firstRound, loop.getInductionVar());
     tile::AcquireOp::create(b, loc, pipeline, round, bytes);
-    tile::CopyAsyncOp::create(b, loc, p.left.getMemref(), indices(p.left.getIndices()), ArrayRef<int64_t>{p.rows, kStepK}, tokens, round, pipeline);
-    for (auto [panels, ring] : llvm::zip_equal(p.panels, weights)) {
-      // [panels, ..., 16, k]: whole panels, one of each dimension between.
-      SmallVector<int64_t> box(cast<MemRefType>(panels.getMemref().getType()).getRank(), 1);
-      box.front() = kColumns / 16;
-      box[box.size() - 2] = 16;
-      box.back() = kStepK;
-      tile::CopyAsyncOp::create(b, loc, panels.getMemref(), indices(panels.getIndices()), box, ring, round, pipeline);
+    tile::CopyAsyncOp::create(b, loc, p.left.getMemref(), here.values(p.left.getIndices()), ArrayRef<int64_t>{p.rows, kStepK}, tokens, round,
+                              pipeline);
+    // [panels, 16, k], or the view of pairs: whole panels.
+    SmallVector<Value> indices = here.values(p.panels.front().getIndices());
+    SmallVector<int64_t> box{kColumns / 16, 16, kStepK};
+    if (p.paired()) {
+      indices.insert(indices.begin() + 1, indices[1]); // which of the two is 0, as the half is
+      box = {kColumns / 32, 2, 2, 8, kStepK};
     }
+    tile::CopyAsyncOp::create(b, loc, panels, indices, box, weights, round, pipeline);
+    b.setInsertionPointAfter(loop);
+    units.close(b, nextRound(units));
   }
+
+  Value nextRound(const tile::UnitLoop &units) { return arith::AddIOp::create(b, loc, units.firstRound, p.loop.getUpperBound()); }
 
   /// The loop over products, and what follows it.
   void consume(Block &block, tile::RolesOp roles) {
@@ -145,37 +182,60 @@ private:
         after.push_back(op);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
-    SmallVector<Value> starts;
-    for (Value init : p.loop.getInitArgs())
-      starts.push_back(tile::StartOp::create(b, loc, tile::InFlightType::get(b.getContext(), cast<VectorType>(init.getType())), init));
-    auto loop = scf::ForOp::create(b, loc, p.loop.getLowerBound(), p.loop.getUpperBound(), p.loop.getStep(), starts);
+    tile::Again here(kernel, b);
+    tile::UnitLoop units(kernel, b, loc, here);
+    Value next = nextRound(units), sum = multiply(units, next);
+    if (p.paired()) {
+      auto dealt = tile::DealColumnsOp::create(b, loc, p.loop.getResult(0).getType(), p.loop.getResult(1).getType(), sum);
+      here.map(p.loop.getResult(0), dealt.getEven());
+      here.map(p.loop.getResult(1), dealt.getOdd());
+    } else {
+      here.map(p.loop.getResult(0), sum);
+    }
+    for (Operation *op : after) {
+      if (op == staged)
+        tile::StoreStagedOp::create(b, loc, here.value(staged.getValue()), staged.getMemref(), here.values(staged.getIndices()),
+                                    stagingRing, staged.getLimit() ? here.value(staged.getLimit()) : Value());
+      else
+        here.clone(op);
+    }
+    units.close(b, next);
+    for (Operation *op : llvm::reverse(after))
+      op->erase();
+    p.loop.erase();
+  }
+
+  /// The unit's sums, all its slots given back.
+  Value multiply(const tile::UnitLoop &units, Value next) {
+    auto type = VectorType::get({p.rows, kColumns}, b.getF32Type());
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    Value start = tile::StartOp::create(b, loc, tile::InFlightType::get(b.getContext(), type), zero);
+    Value one = arith::ConstantIndexOp::create(b, loc, 1), none = arith::ConstantIndexOp::create(b, loc, -1);
+    auto loop = scf::ForOp::create(b, loc, p.loop.getLowerBound(), p.loop.getUpperBound(), p.loop.getStep(), start);
     {
       OpBuilder::InsertionGuard inner(b);
       b.setInsertionPointToEnd(loop.getBody());
-      Value round = loop.getInductionVar();
+      Value round = arith::AddIOp::create(b, loc, units.firstRound, loop.getInductionVar());
       tile::AwaitOp::create(b, loc, pipeline, round);
-      SmallVector<Value> sums;
-      for (auto [ring, acc] : llvm::zip_equal(weights, loop.getRegionIterArgs()))
-        sums.push_back(tile::WarpgroupDotOp::create(b, loc, acc.getType(), tokens, round, ring, round, acc));
-      // This round's products go on while the last round's slot is given back.
-      auto wait = tile::WaitOp::create(b, loc, ValueRange(sums).getTypes(), sums, p.dots.size());
-      Value last = arith::SubIOp::create(b, loc, round, arith::ConstantIndexOp::create(b, loc, 1));
+      Value sum = tile::WarpgroupDotOp::create(b, loc, start.getType(), tokens, round, weights, round, loop.getRegionIterArg(0));
+      // This round's product goes on while the last round's slot is given back; the last unit's rounds have been.
+      auto wait = tile::WaitOp::create(b, loc, start.getType(), sum, 1);
+      Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, loop.getInductionVar(), p.loop.getLowerBound());
+      Value last = arith::SelectOp::create(b, loc, first, none, arith::SubIOp::create(b, loc, round, one));
       tile::ReleaseOp::create(b, loc, pipeline, last);
       scf::YieldOp::create(b, loc, wait.getResults());
     }
-    auto done = tile::WaitOp::create(b, loc, p.loop.getResultTypes(), loop.getResults(), 0);
-    p.loop.replaceAllUsesWith(done.getResults());
-    p.loop.erase();
-    for (Operation *op : after)
-      op->moveBefore(&block, block.end());
+    auto done = tile::WaitOp::create(b, loc, TypeRange(type), loop.getResults(), 0);
+    tile::ReleaseOp::create(b, loc, pipeline, arith::SubIOp::create(b, loc, next, one));
+    return done.getResult(0);
   }
 
   tile::KernelOp kernel;
   Products &p;
   OpBuilder b;
   Location loc;
-  Value tokens, pipeline;
-  SmallVector<Value> weights;
+  Value tokens, weights, stagingRing, pipeline, panels;
+  tile::StoreOp staged;
 };
 
 struct TilePipelineCudaPass : PassWrapper<TilePipelineCudaPass, OperationPass<ModuleOp>> {

@@ -2,7 +2,7 @@
 // RUN: llmc --worker %s %t sm_90a ptx wide && FileCheck %s < %t
 // CHECK: .extern .shared .align 1024
 // CHECK: .visible .entry wide(
-// CHECK: .param .align 64 .b8 wide_param_4[128]
+// CHECK: .param .align 64 .b8 wide_param_5[128]
 // CHECK: mbarrier.init.shared.b64
 // CHECK: mbarrier.try_wait.parity
 // CHECK: mbarrier.arrive.expect_tx

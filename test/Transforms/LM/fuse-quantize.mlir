@@ -25,6 +25,21 @@ func.func @attention(%q: tensor<?x32xf32>, %kv: !kv) -> (tensor<?x32xi8>, tensor
   return %c, %s : tensor<?x32xi8>, tensor<?x1x2xf32>
 }
 
+// A gated product writes bf16 where its arithmetic is a GPU's.
+lm.weight @gu [64, 32] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 2048, rows = 32>, #lm.span<file = 0, offset = 2048, bytes = 2048, rows = 32>], interleave = 16}
+// CHECK-LABEL: func.func @gated
+func.func @gated(%x: tensor<?x32xbf16>) -> (tensor<?x32xbf16>, tensor<?x32xbf16>) {
+  // CHECK-NEXT: %[[H:.*]] = lm.gated_linear silu %{{.*}}, @gu {arith = #lm.arith<bf16>, format = #lm.format<bf16>} : (tensor<?x32xbf16>) -> tensor<?x32xbf16>
+  // CHECK-NEXT: %[[C:.*]] = lm.gated_linear silu %{{.*}}, @gu {arith = #lm.arith<bf16_eo32>} : (tensor<?x32xbf16>) -> tensor<?x32xf32>
+  // CHECK-NEXT: %[[R:.*]] = lm.round %[[C]]
+  // CHECK-NEXT: return %[[H]], %[[R]]
+  %g = lm.gated_linear silu %x, @gu {arith = #lm.arith<bf16>} : (tensor<?x32xbf16>) -> tensor<?x32xf32>
+  %a = lm.round %g : tensor<?x32xf32> -> tensor<?x32xbf16>
+  %c = lm.gated_linear silu %x, @gu {arith = #lm.arith<bf16_eo32>} : (tensor<?x32xbf16>) -> tensor<?x32xf32>
+  %b = lm.round %c : tensor<?x32xf32> -> tensor<?x32xbf16>
+  return %a, %b : tensor<?x32xbf16>, tensor<?x32xbf16>
+}
+
 // Must not fire: someone else reads the f32 value; the producer has no formats.
 // REMARK: remark: [Missed] FuseQuantize | Category:lm-fuse-quantize{{.*}}Reason="the f32 value of lm.rms_norm has other users"
 // REMARK: Reason="the producer cannot write bf16"

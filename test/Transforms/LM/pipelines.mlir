@@ -12,9 +12,8 @@
 // CUDA-NEXT: %[[N:.*]] = lm.rms_norm {{.*}}format = #lm.format<bf16>
 // CUDA-NEXT: lm.linear %[[N]], @b.attn_qkv {arith = #lm.arith<bf16>}
 // CUDA: %[[A:.*]] = lm.attention {{.*}}format = #lm.format<bf16>
-// CUDA-NEXT: %[[H:.*]] = lm.gated_linear silu %[[A]], @b.ffn_gate_up {arith = #lm.arith<bf16>}
-// CUDA-NEXT: %[[R:.*]] = lm.round %[[H]]
-// CUDA-NEXT: %[[Y:.*]] = lm.linear %[[R]] residual %{{.*}}, @b.down {arith = #lm.arith<bf16>}
+// CUDA-NEXT: %[[H:.*]] = lm.gated_linear silu %[[A]], @b.ffn_gate_up {arith = #lm.arith<bf16>, format = #lm.format<bf16>}
+// CUDA-NEXT: %[[Y:.*]] = lm.linear %[[H]] residual %{{.*}}, @b.down {arith = #lm.arith<bf16>}
 // CUDA-NEXT: %[[I:.*]] = lm.sample %[[Y]] : tensor<?x64xf32> -> tensor<?xi32>
 // CUDA-NEXT: return %[[Y]], %{{.*}}, %[[I]]
 

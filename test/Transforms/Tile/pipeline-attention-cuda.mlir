@@ -4,7 +4,7 @@
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(canonicalize,cse,tile-pipeline-attention-cuda,tile-schedule-cuda,tile-to-nvvm)' | FileCheck %s --check-prefix=NVVM
 
 // CHECK-LABEL: tile.kernel @attention(
-// CHECK-SAME: schedule = {producers = 128 : i32, threads = 256 : i32}
+// CHECK-SAME: schedule = {persistent, producers = 128 : i32, threads = 256 : i32}
 // CHECK: %[[Q:.*]] = tile.alloc_ring : !tile.ring<128 x 64, 1>
 // CHECK: %[[K:.*]] = tile.alloc_ring : !tile.ring<64 x 64, 2>
 // CHECK: %[[V:.*]] = tile.alloc_ring : !tile.ring<64 x 64, 2>
@@ -12,8 +12,10 @@
 // CHECK: %[[KP:.*]] = tile.alloc_pipeline : !tile.pipeline<2>
 // CHECK: %[[VP:.*]] = tile.alloc_pipeline : !tile.pipeline<2>
 // CHECK: tile.roles producer {
+// Units are dealt as a snake lies.
+// CHECK:   scf.for %[[VISIT:[a-z0-9]+]] = %{{.*}} iter_args(%[[FIRST:.*]] = %c0
 // The 126 rows of 42 tokens and 3 heads.
-// CHECK:   tile.acquire %[[QP]][%{{.*}}] expects 16128
+// CHECK:   tile.acquire %[[QP]][%[[VISIT]]] expects 16128
 // CHECK:   tile.copy_async %{{.*}} box [42, 3, 64] to %[[Q]][%{{.*}}] signals %[[QP]]
 // CHECK:   scf.for
 // CHECK:     tile.acquire %[[KP]][%[[R:.*]]] expects 8192
@@ -22,6 +24,7 @@
 // CHECK:     tile.gather_async %{{.*}}, %c16{{.*}}] of %{{.*}} to %[[V]][%[[R]]] signals %[[VP]]
 // CHECK: } consumers {
 // CHECK:   tile.open_turns
+// CHECK:   scf.for
 // CHECK:   tile.await %[[QP]]
 // The first step masks.
 // CHECK:   tile.warpgroup_dot_rows %[[Q]][{{.*}}], %[[K]][{{.*}}] depth 64
@@ -42,15 +45,16 @@
 // CHECK:     arith.truncf %[[W]]#1
 // CHECK:   scf.for
 // CHECK:     arith.select %{{.*}} : vector<126x64xi1>
+// CHECK:   tile.release %[[QP]]
 // CHECK:   tile.warpgroup_update
 // CHECK:   tile.wait %{{.*}} pending 0
 // CHECK:   tile.store
 
 // NVVM-LABEL: llvm.func @attention(
 // NVVM-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
-// NVVM: nvvm.setmaxregister decrease 24
+// NVVM: nvvm.setmaxregister decrease 40
 // NVVM: nvvm.cp.async.bulk.tensor.shared.cluster.global
-// NVVM: nvvm.setmaxregister increase 240
+// NVVM: nvvm.setmaxregister increase 232
 // NVVM: nvvm.barrier.arrive
 // NVVM: nvvm.wgmma.mma_async {{.*}} <zero>
 // NVVM-COUNT-3: nvvm.wgmma.mma_async {{.*}} <one>

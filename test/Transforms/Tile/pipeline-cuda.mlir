@@ -1,34 +1,51 @@
-// A loop of products on dense panels becomes a producer and consumers; other kernels stay as they are.
+// A loop of products on dense panels becomes a producer and consumers, each with a loop over the CTA's units; other kernels
+// stay as they are.
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-pipeline-cuda)' | FileCheck %s --check-prefix=ASYNC
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-pipeline-cuda,tile-schedule-cuda,tile-to-nvvm)' | FileCheck %s --check-prefix=NVVM
 
 // ASYNC-LABEL: tile.kernel @wide
-// ASYNC-SAME: schedule = {producers = 32 : i32, threads = 256 : i32, transposed}
+// ASYNC-SAME: schedule = {persistent, producers = 32 : i32, threads = 256 : i32, transposed}
 // ASYNC: %[[X:.*]] = tile.alloc_ring : !tile.ring<128 x 64, 6>
 // ASYNC: %[[W:.*]] = tile.alloc_ring : !tile.ring<128 x 64, 6>
 // ASYNC: %[[P:.*]] = tile.alloc_pipeline : !tile.pipeline<6>
 // ASYNC: tile.roles producer {
-// ASYNC:   scf.for %[[I:[a-z0-9]+]] =
-// ASYNC:     tile.acquire %[[P]][%[[I]]] expects 32768
-// ASYNC:     tile.copy_async %{{.*}} box [128, 64] to %[[X]][%[[I]]] signals %[[P]]
-// ASYNC:     tile.copy_async %{{.*}} box [8, 16, 64] to %[[W]][%[[I]]] signals %[[P]]
+// ASYNC:   %[[UNITS:.*]] = tile.units
+// ASYNC:   %[[CTAS:.*]] = tile.ctas
+// ASYNC:   scf.for %[[U:[a-z0-9]+]] = %{{.*}} to %[[UNITS]] step %[[CTAS]] iter_args(%[[FIRST:.*]] = %{{.*}}) -> (index) {
+// ASYNC:     %[[PANEL:.*]] = arith.muli %[[U]], %c8
+// ASYNC:     scf.for %[[I:[a-z0-9]+]] =
+// ASYNC:       %[[ROUND:.*]] = arith.addi %[[FIRST]], %[[I]]
+// ASYNC:       tile.acquire %[[P]][%[[ROUND]]] expects 32768
+// ASYNC:       tile.copy_async %{{.*}} box [128, 64] to %[[X]][%[[ROUND]]] signals %[[P]]
+// ASYNC:       tile.copy_async %{{.*}}[%[[PANEL]], %{{.*}}] box [8, 16, 64] to %[[W]][%[[ROUND]]] signals %[[P]]
+// ASYNC:     %[[NEXT:.*]] = arith.addi %[[FIRST]], %c4
+// ASYNC:     scf.yield %[[NEXT]]
 // ASYNC: } consumers {
-// ASYNC:   tile.start
-// ASYNC:   scf.for %[[R:[a-z0-9]+]] =
-// ASYNC:     tile.await %[[P]][%[[R]]]
-// ASYNC:     tile.warpgroup_dot %[[X]][%[[R]]], %[[W]][%[[R]]]
-// ASYNC:     tile.wait {{.*}} pending 1
-// ASYNC:     tile.release
-// ASYNC:   tile.wait {{.*}} pending 0 {{.*}} -> vector<128x128xf32>
-// ASYNC:   tile.store
+// ASYNC:   scf.for %[[V:[a-z0-9]+]] = %{{.*}} iter_args(%[[BEGIN:.*]] = %{{.*}}) -> (index) {
+// ASYNC:     %[[END:.*]] = arith.addi %[[BEGIN]], %c4
+// ASYNC:     tile.start
+// ASYNC:     scf.for %[[R:[a-z0-9]+]] =
+// ASYNC:       %[[AT:.*]] = arith.addi %[[BEGIN]], %[[R]]
+// ASYNC:       tile.await %[[P]][%[[AT]]]
+// ASYNC:       tile.warpgroup_dot %[[X]][%[[AT]]], %[[W]][%[[AT]]]
+// ASYNC:       tile.wait {{.*}} pending 1
+// ASYNC:       %[[LAST:.*]] = arith.select %{{.*}}, %c-1, %{{.*}} : index
+// ASYNC:       tile.release %[[P]][%[[LAST]]]
+// ASYNC:     tile.wait {{.*}} pending 0 {{.*}} -> vector<128x128xf32>
+// ASYNC:     tile.release %[[P]]
+// ASYNC:     %[[COLUMN:.*]] = arith.muli %[[V]], %c128
+// ASYNC:     tile.store %{{.*}}[%{{.*}}, %[[COLUMN]]]
+// ASYNC:     scf.yield %[[END]]
 
 // NVVM: llvm.mlir.global external @dynamic_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 // NVVM-LABEL: llvm.func @wide
-// NVVM-SAME: llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant
+// NVVM-SAME: %{{.*}}: i64, %[[UNITS:.*]]: i64, %{{.*}}: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}
 // NVVM-SAME: nvvm.reqntid = array<i32: 288, 1, 1>
 // NVVM: nvvm.mbarrier.init
 // NVVM: nvvm.fence.mbarrier.init
 // NVVM: nvvm.barrier0
+// NVVM: arith.index_cast %[[UNITS]]
+// NVVM: nvvm.read.ptx.sreg.nctaid.x
 // NVVM: nvvm.mbarrier.try_wait.parity
 // NVVM: nvvm.mbarrier.arrive.expect_tx
 // NVVM-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global
@@ -39,6 +56,7 @@
 // NVVM: nvvm.wgmma.wait.group.sync.aligned 1
 // NVVM: nvvm.mbarrier.arrive
 // NVVM: llvm.inline_asm has_side_effects {{.*}} "wgmma.wait_group.sync.aligned 0;"
+// NVVM: nvvm.mbarrier.arrive
 tile.kernel @wide(%x: memref<?x256xbf16>, %w: memref<12x16x256xbf16>, %out: memref<?x192xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -379,6 +379,24 @@ func.func @gated_interleave(%x: tensor<?x8xf32>) {
 // -----
 
 lm.weight @w [32, 8] f32 {value = dense<1.0> : tensor<32x8xf32>}
+func.func @gated_format(%x: tensor<?x8xf32>) {
+  // expected-error @below {{expected format f32 or bf16, got q8}}
+  %y = lm.gated_linear silu %x, @w {format = #lm.format<q8>} : (tensor<?x8xf32>) -> tensor<?x16xi8>
+  return
+}
+
+// -----
+
+lm.weight @w [32, 8] f32 {value = dense<1.0> : tensor<32x8xf32>}
+func.func @gated_element(%x: tensor<?x8xf32>) {
+  // expected-error @below {{expected results of rank 2 with static columns of 'bf16', got 'tensor<?x16xf32>'}}
+  %y = lm.gated_linear silu %x, @w {format = #lm.format<bf16>} : (tensor<?x8xf32>) -> tensor<?x16xf32>
+  return
+}
+
+// -----
+
+lm.weight @w [32, 8] f32 {value = dense<1.0> : tensor<32x8xf32>}
 func.func @gated_rows(%x: tensor<?x8xf32>) {
   // expected-error @below {{expected weight @w of shape [64, 8], got [32, 8]}}
   %y = lm.gated_linear silu %x, @w : (tensor<?x8xf32>) -> tensor<?x32xf32>

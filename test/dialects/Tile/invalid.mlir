@@ -138,3 +138,31 @@ tile.kernel @first(%w: memref<1x1x576xi8>, %rows: index, %unit: index) {
   %b = tile.load_packed %w[%unit, %unit, %unit] {first = 64 : i64} : memref<1x1x576xi8> -> !tile.packed<32 x 16, q4_0>
   tile.return
 }
+
+// -----
+
+tile.kernel @deal(%rows: index, %unit: index) {
+  %a = arith.constant dense<0.0> : vector<16x24xf32>
+  // expected-error @+1 {{expected a source of a multiple of 16 columns, got 'vector<16x24xf32>'}}
+  %e, %o = tile.deal_columns %a : vector<16x24xf32> -> vector<16x12xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @deal_results(%rows: index, %unit: index) {
+  %a = arith.constant dense<0.0> : vector<16x32xf32>
+  // expected-error @+1 {{expected results of type 'vector<16x16xf32>', got 'vector<16x32xf32>'}}
+  %e, %o = tile.deal_columns %a : vector<16x32xf32> -> vector<16x32xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @staged(%x: memref<?x64xbf16>, %rows: index, %unit: index) {
+  %ring = tile.alloc_ring : !tile.ring<32 x 64, 1>
+  %a = arith.constant dense<0.0> : vector<64x64xbf16>
+  // expected-error @+1 {{expected a ring of one stage of the block's size and a block of bf16, got '!tile.ring<32 x 64, 1>' and 'vector<64x64xbf16>'}}
+  tile.store_staged %a, %x[%unit, %unit] through %ring : vector<64x64xbf16>, memref<?x64xbf16>, !tile.ring<32 x 64, 1>
+  tile.return
+}

@@ -41,3 +41,23 @@ tile.kernel @ops(%x: memref<?x64xf32>, %kv: memref<?xi8>, %w: memref<36x18x320xi
   // CHECK: tile.return
   tile.return
 }
+
+// The scheduled level.
+// CHECK-LABEL: tile.kernel @scheduled
+tile.kernel @scheduled(%x: memref<?x64xbf16>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  // CHECK: tile.alloc_ring : !tile.ring<64 x 64, 1>
+  %ring = tile.alloc_ring : !tile.ring<64 x 64, 1>
+  // CHECK: %[[N:.*]] = tile.units
+  // CHECK: %[[C:.*]] = tile.ctas
+  %n = tile.units
+  %ctas = tile.ctas
+  // CHECK: scf.for %{{.*}} = %{{.*}} to %[[N]] step %[[C]]
+  scf.for %u = %unit to %n step %ctas {
+    %sum = arith.constant dense<0.0> : vector<64x128xbf16>
+    // CHECK: %[[E:.*]], %{{.*}} = tile.deal_columns %{{.*}} : vector<64x128xbf16> -> vector<64x64xbf16>
+    %e, %o = tile.deal_columns %sum : vector<64x128xbf16> -> vector<64x64xbf16>
+    // CHECK: tile.store_staged %[[E]], %{{.*}}[%{{.*}}, %{{.*}}] through %{{.*}} limit %{{.*}} : vector<64x64xbf16>, memref<?x64xbf16>, !tile.ring<64 x 64, 1>
+    tile.store_staged %e, %x[%u, %c0] through %ring limit %rows : vector<64x64xbf16>, memref<?x64xbf16>, !tile.ring<64 x 64, 1>
+  }
+}

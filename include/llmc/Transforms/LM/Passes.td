@@ -80,8 +80,8 @@ def LMQuantizeActivationsPass : LM_Pass<"lm-quantize-activations"> {
 def LMFuseQuantizePass : LM_Pass<"lm-fuse-quantize"> {
   let summary = "lets a producer write the form that its only user wants";
   let description = [{
-    `lm.quantize` or `lm.round` of an `lm.rms_norm` or `lm.attention` becomes the producer's `format` when it is
-    the only user. Elsewhere it stays an op (a remark says why). The values are the same.
+    `lm.quantize` or `lm.round` of an `lm.rms_norm` or `lm.attention`, and `lm.round` of an `lm.gated_linear` on a GPU, becomes
+    the producer's `format` when it is the only user. Elsewhere it stays an op (a remark says why). The values are the same.
   }];
 }
 

@@ -65,8 +65,8 @@ std::vector<TextPart> partsOf(std::string_view text, std::string_view mark) {
 
 } // namespace
 
-ChatPrompt::ChatPrompt(const Tokenizer &tokenizer, std::string templateSource)
-    : tokenizer_(tokenizer), source_(std::move(templateSource)), template_(ChatTemplate::parse(source_)) {
+ChatPrompt::ChatPrompt(const Tokenizer &tokenizer, const std::string &templateSource)
+    : tokenizer_(tokenizer), template_(ChatTemplate::parse(templateSource)) {
   for (size_t id = 0; id < tokenizer.size(); ++id)
     if (tokenizer.isSpecial(int32_t(id)) && !tokenizer.tokenBytes(int32_t(id)).empty())
       spellings_.emplace_back(tokenizer.tokenBytes(int32_t(id)));
@@ -122,7 +122,7 @@ Value ChatPrompt::marked(const Value &value, std::string_view mark) const {
 
 std::string ChatPrompt::freeMark(const std::vector<const Value *> &values) const {
   std::array<bool, kMarks> found{};
-  findMarksOf(source_, found);
+  findMarksOf(template_.source(), found);
   for (const Value *value : values)
     findMarks(*value, found);
   const auto unused = std::find(found.begin(), found.end(), false);
@@ -138,6 +138,7 @@ std::vector<int32_t> ChatPrompt::encode(std::string_view messagesJson, const Opt
   Value tools = options.toolsJson.empty() ? Value::none() : parseList(options.toolsJson, "tools");
   ChatOptions chat;
   chat.addGenerationPrompt = options.addGenerationPrompt;
+  chat.continueFinalMessage = options.continueFinalMessage;
   if (tokenizer_.bosId() >= 0)
     chat.bosToken = tokenizer_.tokenBytes(tokenizer_.bosId());
   if (!tokenizer_.eosIds().empty())

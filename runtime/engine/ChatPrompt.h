@@ -25,12 +25,13 @@ namespace llmc {
 class ChatPrompt {
 public:
   /// `tokenizer` outlives it. Throws Error for a template that does not parse.
-  ChatPrompt(const Tokenizer &tokenizer, std::string templateSource);
+  ChatPrompt(const Tokenizer &tokenizer, const std::string &templateSource);
 
   struct Options {
     bool addGenerationPrompt = true;
     bool parseSpecial = false; // control tokens in messages are control tokens
     std::string toolsJson;     // as ChatOptions
+    std::string continueFinalMessage = {}; // the same
   };
   /// Ids of the rendered conversation, a JSON list of {"role": ..., "content": ...}. No token is added to what the
   /// template writes: the beginning-of-sequence token is there as often as there. Throws Error for what is no JSON,
@@ -43,7 +44,6 @@ private:
   std::string freeMark(const std::vector<const jinja::Value *> &values) const;
 
   const Tokenizer &tokenizer_;
-  std::string source_;
   ChatTemplate template_;
   std::vector<std::string> spellings_; // of special tokens, ascending
 };

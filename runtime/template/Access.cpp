@@ -129,7 +129,7 @@ Value Runtime::attribute(const Value &object, std::string_view name) {
 Value Runtime::item(const Value &object, const Value &key) {
   if (object.isUndefined())
     fail("expected " + undefinedName(object) + " to be defined where [" + repr(key) + "] of it is used");
-  const List *l = object.list() && !object.list()->isView() ? object.list() : nullptr;
+  const List *l = object.list() && object.list()->isIndexed() ? object.list() : nullptr;
   const std::string *s = object.string();
   if (const Dict *d = object.dict()) {
     charge(key.weight());
@@ -164,10 +164,12 @@ bool Runtime::contains(const Value &container, const Value &item) {
     return s->find(*item.string()) != std::string::npos;
   }
   if (auto *l = container.list()) {
-    // Views of dicts look keys up, so that those must have a hash.
+    // Views of dicts and sets look keys up, so that those must have a hash; a set is looked up by its items.
     const List *pair = item.list() && item.list()->isTuple() && item.list()->items.size() == 2 ? item.list() : nullptr;
     if (l->kind == List::Kind::Keys || (l->kind == List::Kind::Items && pair))
       hashKey(l->kind == List::Kind::Keys ? item : pair->items[0]);
+    if (l->kind == List::Kind::Set && !(item.list() && item.list()->kind == List::Kind::Set))
+      hashKey(item);
     return std::any_of(l->items.begin(), l->items.end(), [&](const Value &one) { return isEqual(one, item); });
   }
   if (auto *d = container.dict()) {

@@ -2,6 +2,7 @@
 
 #include "llmc/Support/Error.h"
 #include "runtime/template/ContentParts.h"
+#include "runtime/template/FinalMessage.h"
 #include "runtime/template/Interpreter.h"
 #include "runtime/tokenizer/Utf8.h"
 
@@ -10,7 +11,8 @@ using namespace llmc::jinja;
 
 ChatTemplate ChatTemplate::parse(std::string_view source) {
   ChatTemplate result;
-  result.ast = std::make_shared<const Ast>(jinja::parse(source));
+  result.text = std::make_shared<const std::string>(source);
+  result.ast = std::make_shared<const Ast>(jinja::parse(*result.text));
   return result;
 }
 
@@ -65,15 +67,20 @@ std::string llmc::renderChat(const ChatTemplate &chatTemplate, const std::vector
     dict.set(Value("content"), Value(utf8::sanitize(message.content)));
     items.push_back(Value::dict(std::move(dict)));
   }
-  return renderWith(chatTemplate, Value::list(std::move(items)), variables(options), options);
+  return renderChat(chatTemplate, Value::list(std::move(items)), options);
 }
 
 std::string llmc::renderChat(const ChatTemplate &chatTemplate, const Value &messages, const ChatOptions &options) {
   if (!messages.list())
     throw Error(std::string("messages: expected a JSON list, got a ") + messages.typeName());
   const Dict others = variables(options);
-  return renderWithParts(messages, options.textOnly,
-                         [&](Value given) { return renderWith(chatTemplate, std::move(given), others, options); });
+  auto render = [&](Value given) { return renderWith(chatTemplate, std::move(given), others, options); };
+  if (options.continueFinalMessage.empty())
+    return renderWithParts(messages, options.textOnly, render);
+  if (options.addGenerationPrompt)
+    throw Error("messages: expected either an answer that is opened or a last message that is continued, got both");
+  const FinalMessage last(chatTemplate, messages, options.continueFinalMessage);
+  return last.cut(renderWithParts(last.messages(), options.textOnly, render));
 }
 
 std::string llmc::renderChatJson(const ChatTemplate &chatTemplate, std::string_view messagesJson,

@@ -33,7 +33,10 @@ public:
   std::string render(const jinja::Value &context, const std::tm &now) const;
   std::string render(const jinja::Value &context) const; // now: local time
 
+  const std::string &source() const { return *text; }
+
 private:
+  std::shared_ptr<const std::string> text;
   std::shared_ptr<const jinja::Ast> ast;
 };
 
@@ -48,6 +51,9 @@ struct ChatOptions {
   std::string toolsJson;       // a JSON list, or empty for none
   std::string extraJson;       // a JSON object with further variables, or empty
   bool textOnly = true;        // a part of a content that is no text is an Error
+  /// Ends with the text of the last message, for the model to go on with it (FinalMessage.h): the field that has it,
+  /// mostly "content"; empty: no. Not with addGenerationPrompt.
+  std::string continueFinalMessage = {};
   std::optional<std::tm> now;  // default: local time
 };
 

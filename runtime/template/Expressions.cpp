@@ -205,7 +205,7 @@ Value Runtime::evaluateSlice(const Expr &expr) {
   bool hasStart, hasStop, hasStep;
   int64_t start = bound(1, hasStart), stop = bound(2, hasStop), step = bound(3, hasStep);
   at = expr.at;
-  const List *l = object.list() && !object.list()->isView() ? object.list() : nullptr;
+  const List *l = object.list() && object.list()->isIndexed() ? object.list() : nullptr;
   const std::string *s = object.string();
   if (!l && !s && expr.operands[0]->kind == Expr::Kind::Constant)
     return Value::undefined("slice"); // jinja2 computes it before, by other rules

@@ -19,8 +19,9 @@ struct Method {
   Builtin builtin;
   unsigned types;
 };
-enum Types : unsigned { kString = 1, kList = 2, kDict = 4, kLoop = 8, kTuple = 16, kRange = 32, kInteger = 64, kFloat = 128, kCycler = 256, kView = 512, kMarkup = 1024 };
+enum Types : unsigned { kString = 1, kList = 2, kDict = 4, kLoop = 8, kTuple = 16, kRange = 32, kInteger = 64, kFloat = 128, kCycler = 256, kView = 512, kMarkup = 1024, kSet = 2048 };
 void addStringMethods(std::vector<Method> &table);
+void addSetMethods(std::vector<Method> &table);
 
 //===----------------------------------------------------------------------===//
 // Arguments
@@ -58,6 +59,9 @@ std::string replaceAll(Runtime &runtime, const std::string &text, const std::str
                        int64_t most);
 /// Pairs of a dict as tuples.
 std::vector<Value> itemsOf(Runtime &runtime, const Dict &dict);
+/// Whether Python has a set for `a - b`: of two sets, or where one side is d.keys() or d.items().
+bool isSetDifference(const Value &a, const Value &b);
+Value setDifference(Runtime &runtime, const Value &a, const Value &b);
 /// Joined spellings of `items`.
 std::string joinItems(Runtime &runtime, const std::vector<Value> &items, const std::string &separator);
 /// str.splitlines.

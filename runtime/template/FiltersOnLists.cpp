@@ -123,7 +123,7 @@ static Value filterFirst(Runtime &runtime, const Value &self, Args) {
 }
 
 static bool isReversible(const Value &value) {
-  return value.list() || value.dict() || value.isString() || value.isUndefined();
+  return (value.list() && value.list()->kind != List::Kind::Set) || value.dict() || value.isString() || value.isUndefined();
 }
 
 static Value filterLast(Runtime &runtime, const Value &self, Args) {
@@ -136,7 +136,7 @@ static Value filterLast(Runtime &runtime, const Value &self, Args) {
 static Value filterList(Runtime &runtime, const Value &self, Args) { return runtime.list(runtime.iterate(self)); }
 
 static Value filterReverse(Runtime &runtime, const Value &self, Args) {
-  if (!isReversible(self) && !self.is<std::shared_ptr<Generator>>() && !self.is<std::shared_ptr<LoopState>>())
+  if (!isReversible(self) && !self.list() && !self.is<std::shared_ptr<Generator>>() && !self.is<std::shared_ptr<LoopState>>())
     runtime.fail(std::string("reverse: expected something to iterate over, got ") + self.typeName());
   auto items = std::make_shared<std::vector<Value>>(runtime.iterate(self));
   if (self.isString()) {

@@ -74,7 +74,7 @@ public:
       }
       checkLength(runtime, out.size());
     }
-    const bool mapping = !tuple && (values.list() ? !values.list()->isView() : values.dict() || values.isUndefined());
+    const bool mapping = !tuple && (values.list() ? values.list()->isIndexed() : values.dict() || values.isUndefined());
     if (!mapping && used < (tuple ? tuple->items.size() : 1))
       runtime.fail("format: expected " + std::to_string(used) + " values for '" + format + "', got more");
     return out;

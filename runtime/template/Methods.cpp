@@ -54,13 +54,6 @@ template <List::Kind kind> static Value methodView(Runtime &runtime, const Value
 
 static Value methodCopy(Runtime &, const Value &self, Args) { return self; } // immutable
 
-static Value methodIsdisjoint(Runtime &runtime, const Value &self, Args args) {
-  for (const Value &item : runtime.iterate(*args[0]))
-    if (runtime.contains(self, item))
-      return Value(false);
-  return Value(true);
-}
-
 //===----------------------------------------------------------------------===//
 // Numbers
 //===----------------------------------------------------------------------===//
@@ -151,8 +144,7 @@ static std::vector<Method> makeTable() {
       {{"keys", {}, 0, methodView<List::Kind::Keys>}, kDict},
       {{"values", {}, 0, methodView<List::Kind::Values>}, kDict},
       {{"items", {}, 0, methodView<List::Kind::Items>}, kDict},
-      {{"copy", {}, 0, methodCopy}, kDict | kList},
-      {{"isdisjoint", {"other"}, 1, methodIsdisjoint, false, true}, kView},
+      {{"copy", {}, 0, methodCopy}, kDict | kList | kSet},
       {{"bit_length", {}, 0, methodBitLength}, kInteger},
       {{"bit_count", {}, 0, methodBitCount}, kInteger},
       {{"conjugate", {}, 0, methodConjugate}, kInteger | kFloat},
@@ -163,6 +155,7 @@ static std::vector<Method> makeTable() {
       {{"next", {}, 0, methodNext}, kCycler},
       {{"reset", {}, 0, methodReset}, kCycler},
   };
+  addSetMethods(methods);
   addStringMethods(methods);
   return methods;
 }
@@ -173,6 +166,7 @@ static unsigned typeOf(const Value &value) {
   if (const List *l = value.list())
     return l->kind == List::Kind::List ? kList : l->kind == List::Kind::Range ? kRange
            : l->isTuple()                                                     ? kTuple
+           : l->kind == List::Kind::Set                                       ? kSet
            : l->kind != List::Kind::Values                                    ? kView
                                                                               : 0u;
   if (value.isNumber())

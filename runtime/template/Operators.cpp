@@ -7,7 +7,7 @@
 using namespace llmc;
 using namespace llmc::jinja;
 
-/// Views of dicts are sets: a subset is less, and 2 is the order of those that
+/// Sets and views of dicts: a subset is less, and 2 is the order of those that
 /// are none of each other.
 static int compareSets(const List &a, const List &b) {
   auto within = [](const List &inner, const List &outer) {
@@ -18,8 +18,6 @@ static int compareSets(const List &a, const List &b) {
   const bool less = within(a, b), more = within(b, a);
   return less && more ? 0 : less ? -1 : more ? 1 : 2;
 }
-
-static bool isSet(const List &list) { return list.kind == List::Kind::Keys || list.kind == List::Kind::Items; }
 
 int Runtime::compare(const Value &a, const Value &b) {
   charge(std::min(a.weight(), b.weight()));
@@ -37,7 +35,7 @@ int Runtime::compare(const Value &a, const Value &b) {
         return compare(p[k], q[k]);
     return p.size() < q.size() ? -1 : p.size() > q.size();
   }
-  if (l && m && isSet(*l) && isSet(*m)) {
+  if (l && m && l->isSetLike() && m->isSetLike()) {
     charge(l->items.size() * m->items.size() * 16);
     return compareSets(*l, *m);
   }
@@ -224,6 +222,8 @@ Value Runtime::binary(char op, const Value &a, const Value &b) {
     return a.isInteger() && b.isInteger() ? integerOp(*this, op, a, b) : floatOp(*this, op, a, b);
   if (op == '%' && a.isString())
     return formatPercent(*this, a, b);
+  if (op == '-' && isSetDifference(a, b))
+    return setDifference(*this, a, b);
   for (const Value *side : {&a, &b})
     if (side->isUndefined())
       fail("expected " + undefinedName(*side) + " to be defined where it is computed with");

@@ -126,8 +126,11 @@ private:
   void list(const List &list) {
     if (list.kind == List::Kind::Range)
       return range(list);
+    if (list.kind == List::Kind::Set && list.items.empty())
+      return put("set()");
     static constexpr std::pair<const char *, const char *> brackets[] = {
-        {"[", "]"}, {"(", ")"}, {"", ""}, {"dict_keys([", "])"}, {"dict_values([", "])"}, {"dict_items([", "])"}, {"(", ")"}};
+        {"[", "]"}, {"(", ")"}, {"", ""}, {"dict_keys([", "])"}, {"dict_values([", "])"}, {"dict_items([", "])"}, {"(", ")"},
+        {"{", "}"}};
     auto [open, close] = brackets[static_cast<size_t>(list.kind)];
     put(open);
     for (size_t i = 0; i < list.items.size(); ++i) {

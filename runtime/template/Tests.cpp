@@ -46,7 +46,7 @@ static Value isRest(Runtime &runtime, const Value &self, const Value &number, in
 
 static bool isSequence(Runtime &runtime, const Value &value) {
   const List *l = value.list();
-  return !value.is<std::shared_ptr<LoopState>>() && runtime.length(value) && !(l && l->isView());
+  return !value.is<std::shared_ptr<LoopState>>() && runtime.length(value) && !(l && !l->isIndexed());
 }
 
 static bool isIterable(const Value &value) {

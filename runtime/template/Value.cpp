@@ -132,7 +132,7 @@ Value Value::dict(Dict dict) {
 }
 
 const char *Value::typeName() const {
-  static constexpr const char *lists[] = {"list", "tuple", "range", "dict_keys", "dict_values", "dict_items", "tuple"};
+  static constexpr const char *lists[] = {"list", "tuple", "range", "dict_keys", "dict_values", "dict_items", "tuple", "set"};
   if (auto *l = list())
     return lists[static_cast<size_t>(l->kind)];
   static constexpr const char *names[] = {"undefined", "none", "bool", "int",       "int",       "float", "str",
@@ -228,9 +228,7 @@ static bool equalDicts(const Dict &a, const Dict &b) {
 static bool equalLists(const List &a, const List &b) {
   if (&a == &b)
     return true;
-  const bool sets = (a.kind == List::Kind::Keys || a.kind == List::Kind::Items) &&
-                    (b.kind == List::Kind::Keys || b.kind == List::Kind::Items);
-  if (sets)
+  if (a.isSetLike() && b.isSetLike())
     return a.items.size() == b.items.size() && std::all_of(a.items.begin(), a.items.end(), [&](const Value &item) {
              return std::any_of(b.items.begin(), b.items.end(), [&](const Value &other) { return equal(item, other); });
            });

@@ -85,7 +85,7 @@ public:
     auto *m = get<Markup>();
     return m ? m->text.get() : nullptr;
   }
-  /// Also of tuples, ranges and views of dicts.
+  /// Also of tuples, ranges, views of dicts and sets.
   const List *list() const {
     auto *l = get<std::shared_ptr<const List>>();
     return l ? l->get() : nullptr;
@@ -104,7 +104,7 @@ public:
 };
 
 struct List {
-  enum class Kind { List, Tuple, Range, Keys, Values, Items, Group };
+  enum class Kind { List, Tuple, Range, Keys, Values, Items, Group, Set };
   std::vector<Value> items;
   Kind kind = Kind::List;
   int64_t start = 0, stop = 0, step = 1; // of a range
@@ -113,7 +113,10 @@ struct List {
 
   /// A Group is the named tuple (grouper, list) of the groupby filter.
   bool isTuple() const { return kind == Kind::Tuple || kind == Kind::Group; }
-  bool isView() const { return kind == Kind::Keys || kind == Kind::Values || kind == Kind::Items; }
+  /// Views of dicts and sets have no item at a place.
+  bool isIndexed() const { return kind == Kind::List || kind == Kind::Range || isTuple(); }
+  /// What Python compares as sets, whatever the order.
+  bool isSetLike() const { return kind == Kind::Keys || kind == Kind::Items || kind == Kind::Set; }
 };
 
 /// Keeps insertion order. Keys compare as Python's (1 == 1.0 == true).

@@ -37,9 +37,9 @@ public:
   /// Ids of plain text, with one beginning-of-sequence token in front where the model's tokenizer adds one. `special`:
   /// what looks like a control token is one. Throws Error if there is no token.
   std::vector<int32_t> encode(const std::string &text, bool special = false);
-  /// Ids of a conversation (JSON list of {"role", "content"}), with the opening of the answer. `special`: as above,
-  /// inside messages.
-  std::vector<int32_t> encodeChat(const std::string &messagesJson, bool special = false);
+  /// Ids of a conversation (JSON list of {"role", "content"}), with the opening of the answer unless `options` say
+  /// otherwise.
+  std::vector<int32_t> encodeChat(const std::string &messagesJson, const ChatPrompt::Options &options = {});
   /// Throws Error if a prompt is longer than the context; before anything is loaded.
   void checkPrompt(size_t tokens);
 

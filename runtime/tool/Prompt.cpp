@@ -16,7 +16,7 @@ std::vector<int32_t> Model::encode(const std::string &text, bool special) {
   return ids;
 }
 
-std::vector<int32_t> Model::encodeChat(const std::string &messagesJson, bool special) {
+std::vector<int32_t> Model::encodeChat(const std::string &messagesJson, const ChatPrompt::Options &options) {
   if (!chat_) {
     const std::string source = templateSource();
     if (source.empty())
@@ -27,8 +27,6 @@ std::vector<int32_t> Model::encodeChat(const std::string &messagesJson, bool spe
     templateSeconds += secondsSince(start);
   }
   const auto start = std::chrono::steady_clock::now();
-  ChatPrompt::Options options;
-  options.parseSpecial = special;
   std::vector<int32_t> ids = chat_->encode(messagesJson, options);
   templateSeconds += secondsSince(start);
   return ids;

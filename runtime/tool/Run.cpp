@@ -26,6 +26,7 @@ struct RunFlags {
   LoadFlags load;
   SamplingParams sampling;
   std::string prompt, system, messages;
+  bool continueFinal = false; // the last of messages
   bool raw = false, special = false, ids = false, json = false, stats = false, hasSystem = false;
   int32_t stopAfterOp = -1;
 };
@@ -62,8 +63,12 @@ uint64_t anonymousBytes() {
 }
 
 std::vector<int32_t> promptIds(Model &model, const RunFlags &flags) {
+  ChatPrompt::Options options;
+  options.parseSpecial = flags.special;
+  options.addGenerationPrompt = !flags.continueFinal;
+  options.continueFinalMessage = flags.continueFinal ? "content" : "";
   if (!flags.messages.empty())
-    return model.encodeChat(readTextFile(flags.messages), flags.special);
+    return model.encodeChat(readTextFile(flags.messages), options);
   const std::string prompt = flags.prompt == "-" ? readStandardInput() : flags.prompt;
   if (flags.raw)
     return model.encode(prompt, flags.special);
@@ -74,7 +79,7 @@ std::vector<int32_t> promptIds(Model &model, const RunFlags &flags) {
   if (flags.hasSystem)
     messages.push_back({{"role", "system"}, {"content", flags.system}});
   messages.push_back({{"role", "user"}, {"content", prompt}});
-  return model.encodeChat(messages.dump(), flags.special);
+  return model.encodeChat(messages.dump(), options);
 }
 
 void printStats(Model &model, Device &device, const Sequence &s, const Times &t) {
@@ -177,7 +182,8 @@ Command addRun(CLI::App &app, const std::string &name) {
   sub->add_option("--system", flags->system, "system message (empty text is a message, too)")
       ->each([flags](const std::string &) { flags->hasSystem = true; })
       ->allow_extra_args(false);
-  sub->add_option("--messages", flags->messages, "JSON file with the whole conversation: [{\"role\": ..., \"content\": ...}, ...]");
+  auto *messages = sub->add_option("--messages", flags->messages, "JSON file with the whole conversation: [{\"role\": ..., \"content\": ...}, ...]");
+  sub->add_flag("--continue-final-message", flags->continueFinal, "go on with the last message of --messages, mostly the start of an answer")->needs(messages);
   sub->add_flag("--raw", flags->raw, "continue PROMPT as it is, without the chat template");
   sub->add_flag("--special", flags->special, "what looks like a control token in PROMPT or messages is one (default: it is text)");
   addSampleFlags(*sub, flags->sampling);

@@ -65,6 +65,12 @@ def conversation(checks, ctx):
                 json.dump(messages[:at], file)
             cold = json.loads(common.must([exe, "run", "--json", "-n", 24, "--messages", os.path.join(folder, "m.json")]).out)
             checks.check(f"answer {at // 2} is that of a cold cache", cold["text"] == messages[at]["content"], repr(messages[at]["content"][:50]))
+        started = messages[:2] + [{"role": "assistant", "content": "Dear Ada, your name"}]
+        with open(os.path.join(folder, "m.json"), "w", encoding="utf-8") as file:
+            json.dump(started, file)
+        answer = json.loads(common.must([exe, "run", "--ids", "-n", 4, "--continue-final-message", "--messages", os.path.join(folder, "m.json")]).out)
+        seen = common.must([exe, "detokenize", *map(str, answer["prompt_ids"])]).text
+        checks.check("--continue-final-message goes on with an answer", seen.endswith("<|im_start|>assistant\nDear Ada, your name\n"), repr(answer["text"]))
         checks.check("the history came from the cache", " of them from the cache" in result.errors, result.errors.strip().splitlines()[-1])
 
 

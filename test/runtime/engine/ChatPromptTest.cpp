@@ -76,6 +76,20 @@ TEST(ChatPrompt, MarksInMessagesArePartOfTheText) {
   EXPECT_EQ(spell(encode(user(all), fake::kTemplate, true)).find("<user\n\xEF"), 0u);
 }
 
+TEST(ChatPrompt, FinalMessageIsContinued) {
+  ChatPrompt::Options options;
+  options.addGenerationPrompt = false;
+  options.continueFinalMessage = "content";
+  const ChatPrompt prompt(tokenizer(), fake::kTemplate);
+  Json messages = user("hi");
+  for (const std::string text : {"The", "a<|im_end|>b", "ends <|im_"}) {
+    messages[1] = {{"role", "assistant"}, {"content", text}};
+    const std::vector<int32_t> ids = prompt.encode(messages.dump(), options);
+    EXPECT_EQ(tokenizer().decode(ids, false), "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n" + text);
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), 257), 1) << text;
+  }
+}
+
 TEST(ChatPrompt, BadConversations) {
   const ChatPrompt prompt(tokenizer(), fake::kTemplate);
   EXPECT_EQ(errorOf([&] { prompt.encode("[]", {}); }), "messages: expected at least one message, got none");

@@ -1,11 +1,13 @@
 // Renders the cases that the comparison scripts write (render_all_templates.py,
 // differential_fuzz.py): JSON lines in, JSON lines out, in the same order.
 //
-// In:  {"template": TEXT, "context_text": "JSON"}: the variables, whose order and numbers survive as a string.
+// In:  {"template": TEXT, "context_text": "JSON", "continue": FIELD}: the variables, whose order and numbers survive as
+//      a string; FIELD of the last of the messages among them is to be continued, or is "" or not there.
 // Out: {"text": TEXT} or {"error": MESSAGE}.
 
 #include "llmc/Support/Error.h"
 #include "runtime/template/ChatTemplate.h"
+#include "runtime/template/FinalMessage.h"
 #include "runtime/template/Interpreter.h"
 
 #include <nlohmann/json.hpp>
@@ -24,7 +26,14 @@ static std::tm fixedNow() {
 
 static std::string render(const json &given) {
   ChatTemplate chatTemplate = ChatTemplate::parse(given["template"].get<std::string>());
-  return chatTemplate.render(jinja::Value::fromJson(given["context_text"].get<std::string>(), "context"), fixedNow());
+  const jinja::Value context = jinja::Value::fromJson(given["context_text"].get<std::string>(), "context");
+  const std::string field = given.value("continue", "");
+  if (field.empty())
+    return chatTemplate.render(context, fixedNow());
+  const FinalMessage last(chatTemplate, *context.dict()->findName("messages"), field);
+  jinja::Dict variables = *context.dict();
+  variables.set(jinja::Value("messages"), last.messages());
+  return last.cut(chatTemplate.render(jinja::Value::dict(std::move(variables)), fixedNow()));
 }
 
 int main() {

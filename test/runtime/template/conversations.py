@@ -119,6 +119,8 @@ OPTIONS = {
     "thinking": {"add_generation_prompt": True, "enable_thinking": True, "thinking": True, "reasoning_effort": "high", "clear_thinking": False,
                  "preserve_thinking": True, "thinking_budget": 512},
     "documents": {"add_generation_prompt": True, "documents": [{"title": "Doc \"1\"", "text": "Text é <&>", "doc_id": 1, "id": "d1"}, {"title": "B", "text": "b\nc"}]},
+    "continued": {"continue_final_message": "content"},
+    "reasoning continued": {"continue_final_message": "reasoning_content"},
     "dates": {"add_generation_prompt": True, "date_string": "01 Jan 2025", "today": "2025-01-01", "current_date": "2025-01-01", "custom_tools": None,
               "builtin_tools": ["brave_search", "code_interpreter"], "tools_in_user_message": False, "model_identity": "You are X.",
               "xml_tools": ["a"], "python_tools": ["def f(): pass"], "citation_mode": "accurate", "safety_mode": "strict", "keep_past_thinking": True,

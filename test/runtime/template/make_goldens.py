@@ -138,6 +138,18 @@ SNIPPETS = r"""
 {{ '{}'.format() }}
 {{ s.upper() }}|{{ s.lower() }}|{{ 'aB'.capitalize() }}|{{ "they're ok x1y".title() }}|{{ 'aB'.swapcase() }}|{{ '12'.isdigit() }}|{{ ''.isdigit() }}|{{ 'aé'.isalpha() }}|{{ 'a1'.isalnum() }}|{{ ' \t'.isspace() }}|{{ 'A1'.isupper() }}|{{ 'a1'.islower() }}
 {{ d.get('b') }}|{{ d.get('q') }}|{{ d.get('q', 'z') }}|{{ d.keys() | list }}|{{ d.values() | list }}|{% for k, v in d.items() %}{{ k }}={{ v }};{% endfor %}
+{{ d.keys() - ['b', 'a', 'k-x'] }}|{{ d.keys() - d }}|{{ (d.keys() - ['b']) | sort }}|{{ (d - d.keys()) | length }}|{{ ([1, 2] - {1: 2}.keys()) }}|{{ 'ab' - d.keys() }}|{{ (d.keys() - missing) | sort }}
+{{ ((d.keys() - ['b']) - (d.keys() - ['b', 'a'])) }}|{{ (d.keys() - d).union(xs[:1]) }}|{{ (d.keys() - d).union('a', 'a') }}|{{ (d.keys() - 'b').intersection(['a', 1]) }}|{{ (d.keys() - 'b').difference('a') | sort }}|{{ (d.keys() - 'b').symmetric_difference(['a', 'items']) }}
+{{ (d.keys() - 'b').issubset(d) }}|{{ (d.keys() - 'b').issuperset(['a']) }}|{{ (d.keys() - 'b').isdisjoint('b') }}|{{ (d.keys() - 'b') < d.keys() }}|{{ (d.keys() - []) == d.keys() }}|{{ 'a' in d.keys() - 'b' }}|{{ (d.keys() - 'b') is sequence }}|{{ (d.keys() - 'b')[0] is defined }}
+{{ (d.keys() - 'b').add('b') }}
+{{ (d.keys() - 'b') - ['a'] }}
+{{ d.values() - ['a'] }}
+{{ d.keys() - [[1]] }}
+{{ d.items() - [] }}
+{{ d.keys() - 1 }}
+{{ (d.keys() - d) | tojson }}
+{{ {(d.keys() - d): 1} }}
+{{ [1] in d.keys() - d }}
 {{ xs.append(4) }}
 {{ 'x' if no else 'y' }}{% if no %}{{ xs.append(4) }}{% endif %}
 {{ none | select | list }}|{{ none | map('upper') | list }}|{{ 0 | rejectattr('x') | list }}|{% if [] | map('upper') %}true{% endif %}|{% if xs | select('gt', 9) %}true{% endif %}|{% if [] | list %}true{% endif %}|{% if {} | items %}true{% endif %}|{% if {}.items() %}true{% endif %}

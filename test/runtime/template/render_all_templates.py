@@ -6,7 +6,7 @@
 needs the packages transformers and jinja2. Without FOLDER the templates come from
 the source archive of llama-cpp-python on PyPI (90 MB, by `pip download`). Every
 template is rendered with every chat, tool list and set of options of
-conversations.py; text must be equal, and what the reference refuses must be refused.
+conversations.py, the final message continued among them; text must be equal, and what the reference refuses must be refused.
 """
 import argparse
 import json

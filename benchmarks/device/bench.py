@@ -40,9 +40,16 @@ def large(report, kit, storage):
                                                "tflop_s": round(FLOPS_8B_PROMPT * rate * 1e-12, 1), **figures(answer["batches"][0], storage)})
 
     def profile():
-        answer = bench(report, exe, "--prompt", 2048, "--gen", 8, "--repeat", 1, "--ops", timeout=120)
-        for key in ("prefill_ms", "decode_ms_per_token"):
-            largest = sorted(((op[key], what) for what, op in answer["ops"].items()), reverse=True)[:14]
+        file = os.path.join(report.folder, f"{name}.profile.json")  # for llmc explain, too
+        report.must([exe, "bench", f"--profile={file}", "--prompt", 2048, "--repeat", 5], timeout=120)
+        with open(file, encoding="utf-8") as text:
+            steps = json.load(text)["steps"]
+        for key, step in zip(("prefill_ms", "decode_ms_per_token"), steps):
+            ops = {}
+            for launch in step["launches"]:
+                what = f"{launch['op'].removeprefix('blk.%d.' % launch['layer'])} ({launch['kernel']})"
+                ops[what] = ops.get(what, 0) + 1e3 * launch["seconds"]
+            largest = sorted(((ms, what) for what, ms in ops.items()), reverse=True)[:14]
             report.figure(f"{name}.ops.{key}", {what: round(ms, 3) for ms, what in largest})
 
     def files():

@@ -75,6 +75,27 @@ def RT_ValueAttr : AttrDef<RT_Dialect, "Value"> {
 }
 def RT_ValueArrayAttr : TypedArrayAttrBase<RT_ValueAttr, "named results">;
 
+def RT_Arithmetic : RT_I32Enum<"Arithmetic", "what does most of a launch's arithmetic (enum llmc_cost_arithmetic)", [
+  I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"BF16", 1, "bf16">, I32EnumAttrCase<"I16", 2, "i16">,
+  I32EnumAttrCase<"I8", 3, "i8">]>;
+
+def RT_CostAttr : AttrDef<RT_Dialect, "Cost"> {
+  let mnemonic = "cost";
+  let summary = "the least work of a launch as a function of the step (llmc_cost_v1)";
+  let description = [{
+    Per row (of query tiles: per token), per pair of a token and a cached token that it sees, and once a launch. It belongs to
+    what is computed, not to a variant: how often a variant reads something again is not in it.
+  }];
+  let parameters = (ins EnumParameter<RT_Arithmetic>:$arithmetic, DefaultValuedParameter<"uint32_t", "0">:$window,
+                        DefaultValuedParameter<"uint64_t", "0">:$flops_per_row,
+                        DefaultValuedParameter<"uint64_t", "0">:$flops_per_pair,
+                        DefaultValuedParameter<"uint64_t", "0">:$weight_bytes,
+                        DefaultValuedParameter<"uint64_t", "0">:$weight_bytes_per_row,
+                        DefaultValuedParameter<"uint64_t", "0">:$activation_bytes_per_row,
+                        DefaultValuedParameter<"uint64_t", "0">:$kv_read_bytes,
+                        DefaultValuedParameter<"uint64_t", "0">:$kv_write_bytes_per_row);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
 
 
 def RT_DispatchOp : Op<RT_Dialect, "dispatch", []> {
@@ -95,7 +116,7 @@ def RT_DispatchOp : Op<RT_Dialect, "dispatch", []> {
                        DefaultValuedAttr<RT_FieldArrayAttr, "{}">:$fields, RT_RowsAttr:$rows,
                        RT_VariantArrayAttr:$variants, DefaultValuedAttr<I32Attr, "-1">:$layer,
                        /// weights are passed as row-major f32 (reference program)
-                       UnitAttr:$reference_weights);
+                       UnitAttr:$reference_weights, OptionalAttr<RT_CostAttr>:$cost);
   let results = (outs Variadic<AnyType>:$results);
   let assemblyFormat = "$op `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
   let hasVerifier = 1;
@@ -113,7 +134,8 @@ def RT_ProgramOp : Op<RT_Dialect, "program", [Symbol, SingleBlock, NoTerminator,
 def RT_LaunchOp : Op<RT_Dialect, "launch", [HasParent<"ProgramOp">]> {
   let summary = "one entry of a launch list (llmc_launch_v1)";
   let arguments = (ins StrAttr:$op, RT_RowsAttr:$rows, RT_VariantArrayAttr:$variants, RT_ArgArrayAttr:$args,
-                       RT_ValueArrayAttr:$values, DefaultValuedAttr<I32Attr, "-1">:$layer);
+                       RT_ValueArrayAttr:$values, DefaultValuedAttr<I32Attr, "-1">:$layer,
+                       OptionalAttr<RT_CostAttr>:$cost);
   let assemblyFormat = "$op attr-dict";
   let hasVerifier = 1;
 }

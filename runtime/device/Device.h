@@ -70,6 +70,8 @@ struct LaunchView {
   double seconds;      // time of this launch
 };
 using LaunchObserver = std::function<void(const LaunchView &)>;
+/// What a launch took, in seconds.
+using LaunchTimer = std::function<void(const llmc_launch_v1 &, const llmc_variant_v1 &, double seconds)>;
 
 class Device {
 public:
@@ -89,6 +91,14 @@ public:
 
   /// Called after every launch until replaced by null; costs speed.
   virtual void setObserver(LaunchObserver observer) = 0;
+  /// As setObserver, and in its place, for the times alone: a GPU then takes the launches of a step without waiting between
+  /// them, and the times of a step's launches come after it. A launch's time includes the wait for it behind the last one.
+  virtual void setTimer(LaunchTimer timer) {
+    setObserver(timer ? LaunchObserver([timer = std::move(timer)](const LaunchView &view) {
+      timer(view.launch, view.variant, view.seconds);
+    })
+                      : LaunchObserver());
+  }
 
   virtual uint32_t numBlocks() const = 0;
   /// Bytes of one KV block over all groups.

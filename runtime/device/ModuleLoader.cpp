@@ -258,6 +258,9 @@ void checkModule(const llmc_module_v1 &m, const std::string &name) {
     c.expect(weight.rows > 0 && weight.cols > 0 && weight.rows <= weight.padded_rows && weight.cols <= weight.padded_cols,
              std::string("weight ") + weight.name + " has a padded size below the logical one");
   }
+  c.expect(!m.num_costs || m.costs, "no costs of launches");
+  for (uint32_t i = 0; i < m.num_costs; ++i)
+    c.less(m.costs[i].arithmetic, LLMC_COST_I8 + 1, "cost " + std::to_string(i) + ": arithmetic");
   c.expect(m.program.num_launches > 0, "the program has no launches");
   c.program(m.program, false);
   if (m.reference.num_launches)

@@ -60,6 +60,13 @@ public:
     }
     wrong(key, std::is_signed_v<T> ? "an integer" : "a non-negative integer", value);
   }
+  /// A number of at least 0, of any spelling.
+  double amount(const char *key) const {
+    const Json &value = at(key);
+    if (!value.is_number() || !(value.get<double>() >= 0))
+      wrong(key, "a number of at least 0", value);
+    return value.get<double>();
+  }
   uint64_t hash(const char *key) const {
     const std::string digits = text(key);
     if (digits.size() != 16 || digits.find_first_not_of("0123456789abcdef") != std::string::npos)

@@ -1,6 +1,7 @@
 //===- Bench.cpp - tokens per second, as JSON -----------------------------===//
 #include "llmc/Support/Error.h"
 #include "runtime/engine/Engine.h"
+#include "runtime/tool/BenchProfile.h"
 #include "runtime/tool/Commands.h"
 #include "runtime/tool/Model.h"
 
@@ -12,17 +13,6 @@
 
 namespace llmc {
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-struct BenchFlags {
-  LoadFlags load;
-  uint64_t prompt = 512, generate = 128, repeat = 5;
-  std::vector<uint64_t> batches; // empty: one sequence through the engine
-  bool ops = false;
-};
-
 double median(std::vector<double> values) {
   if (values.empty())
     return 0;
@@ -31,7 +21,6 @@ double median(std::vector<double> values) {
   return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-// Any ids do: the work does not depend on them.
 std::vector<int32_t> someIds(uint64_t count, uint32_t vocab) {
   std::vector<int32_t> ids;
   uint32_t x = 1;
@@ -41,6 +30,10 @@ std::vector<int32_t> someIds(uint64_t count, uint32_t vocab) {
   }
   return ids;
 }
+
+namespace {
+
+using Json = nlohmann::ordered_json;
 
 /// Seconds of prefill and of the generated tokens after the first (each a step of one row).
 std::pair<double, double> once(Device &device, uint64_t prompt, uint64_t generate) {
@@ -167,25 +160,6 @@ uint64_t cacheTokens(const BenchFlags &flags) {
   return most * ((each + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK) * LLMC_KV_BLOCK;
 }
 
-// Time per op of one prefill and one decode step; launches run one by one, so the sum exceeds the step.
-Json profile(Device &device, uint64_t prompt, uint64_t generate) {
-  std::map<std::string, std::pair<double, double>> seconds; // prefill, decode
-  device.setObserver([&](const LaunchView &view) {
-    std::string op = view.launch.op;
-    if (view.launch.layer >= 0)
-      if (size_t dot = op.find('.', 4); op.rfind("blk.", 0) == 0 && dot != std::string::npos)
-        op = op.substr(dot + 1);
-    auto &cell = seconds[op + " (" + view.variant.name + ")"];
-    (view.rows > 1 ? cell.first : cell.second) += view.seconds;
-  });
-  once(device, prompt, generate);
-  device.setObserver(nullptr);
-  Json ops = Json::object();
-  for (auto &[op, cell] : seconds)
-    ops[op] = {{"prefill_ms", cell.first * 1e3}, {"decode_ms_per_token", cell.second * 1e3 / double(std::max<uint64_t>(generate, 1))}};
-  return ops;
-}
-
 void single(Device &device, const BenchFlags &flags, Json &j) {
   once(device, std::min<uint64_t>(flags.prompt, 16), 1);
   device.startBackground();
@@ -207,6 +181,8 @@ int bench(const BenchFlags &flags, const std::string &name) {
   Model model(flags.load, name);
   checkBatches(model, flags);
   std::unique_ptr<Device> device = model.makeDevice(cacheTokens(flags));
+  if (!flags.profile.empty())
+    return benchProfile(model, *device, flags);
   Json j;
   j["model"] = model.manifest().model.name;
   j["isa"] = device->module().isa;
@@ -227,9 +203,7 @@ int bench(const BenchFlags &flags, const std::string &name) {
     device->finishBackground();
     j["batches"].push_back(batchFigures(*device, batch, flags));
   }
-  if (flags.ops)
-    j["ops"] = profile(*device, flags.prompt, flags.generate);
-  std::printf("%s\n", j.dump(flags.ops ? 1 : -1).c_str());
+  std::printf("%s\n", j.dump().c_str());
   return 0;
 }
 
@@ -243,9 +217,16 @@ Command addBench(CLI::App &app, const std::string &name) {
   addCount(*sub, "--repeat", flags->repeat, "runs; the figures are their medians (default 5)", 1, 10000);
   addCounts(*sub, "--batch", flags->batches,
             "decode so many sequences at a time, e.g. 1,16,64; the figures are tokens of all of them", 1, 1 << 20);
-  sub->add_flag("--ops", flags->ops, "add the time of every kernel");
+  const std::string usual = profileFile(name);
+  sub->add_option("--profile", flags->profile,
+                  "time every launch of a step of the prompt and of one of decoding instead: a table of the kernels, and FILE (default " +
+                      usual + ") for llmc explain")
+      ->expected(0, 1)
+      ->default_str(usual)
+      ->type_name("[FILE]");
   addLoadFlags(*sub, flags->load);
-  sub->footer("Example:\n  " + name + " bench --threads 2 --prompt 512 --gen 128\n  " + name + " bench --batch 1,16,64");
+  sub->footer("Example:\n  " + name + " bench --threads 2 --prompt 512 --gen 128\n  " + name + " bench --batch 1,16,64\n  " + name +
+              " bench --profile --prompt 512 && llmc explain " + name + " --profile " + usual);
   return {sub, [flags, name] { return bench(*flags, name); }};
 }
 

@@ -2,7 +2,7 @@
 """End-to-end tests: llmc compiles real and tiny models, the executables are held against stored goldens.
 
   run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
-Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, text, tiny, split, cts, bad, faults, cuda.
+Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, text, tiny, split, explain, cts, bad, faults, cuda.
 Needs numpy.
 """
 import argparse
@@ -17,6 +17,7 @@ import common
 import context
 import cuda
 import cts
+import explain
 import hf
 import levels
 import smollm2
@@ -53,6 +54,8 @@ GROUPS = {
              ("conversation", text.conversation), ("Ctrl-C", text.interrupt)],
     "tiny": [("inspect and plan", tiny.inspecting), ("tiny models", tiny.all_models)],
     "split": [("models in several GGUF files", split.all_parts)],
+    "explain": [("work of tiny models", explain.work), ("explain with a profile", explain.profiles), ("explain SmolLM2", explain.smollm2),
+                ("wrong use of explain", explain.refused)],
     "cts": [("conformance suite", cts.cpu)],
     "cuda": [("tiny models for a GPU", cuda.tiny_models), ("SmolLM2 for a GPU", cuda.smollm2), ("weights beside a GPU executable", cuda.separate),
              ("random weights for a GPU", cuda.random_weights), ("flags for a GPU", cuda.flags), ("device.sh", cuda.device_script)],

@@ -44,7 +44,7 @@ struct Folder {
 };
 
 TEST(Command, helpTeaches) {
-  for (const char *command : {"compile", "plan", "inspect"}) {
+  for (const char *command : {"compile", "explain", "plan", "inspect"}) {
     Result result = run(std::string(command) + " --help");
     EXPECT_EQ(result.code, 0);
     EXPECT_NE(result.out.find("examples\n  llmc " + std::string(command)), std::string::npos) << result.out;
@@ -56,8 +56,13 @@ TEST(Command, helpTeaches) {
 
 TEST(Command, usage) {
   EXPECT_EQ(run("").code, 2);
-  expectFailure("frobnicate", 2, "expected a command (compile, inspect, plan), got \"frobnicate\"");
+  expectFailure("frobnicate", 2, "expected a command (compile, explain, inspect, plan), got \"frobnicate\"");
   expectFailure("compile", 2, "llmc compile: expected MODEL");
+  expectFailure("explain", 2, "llmc explain: expected PACKAGE");
+  expectFailure("explain x --format=xml", 2, "--format: expected text, json, html, got \"xml\"");
+  expectFailure("explain x --tokens=0", 2, "--tokens: expected a number of 1 to 16777216, got \"0\"");
+  expectFailure("explain /nowhere/x", 1, "/nowhere/x");
+  expectFailure("explain " LLMC_EXECUTABLE, 1, LLMC_EXECUTABLE);
   expectFailure("compile x", 2, "llmc compile: expected -o FILE");
   expectFailure("compile x -o -", 2, "llmc compile: expected -o FILE for an executable, got -");
   expectFailure("compile x y -o z", 2, "unexpected argument \"y\" of llmc compile");

@@ -10,6 +10,7 @@ namespace llmc {
 
 // Each takes the arguments after its name; throws UsageError or Error.
 void compileCommand(int argc, char **argv);
+void explainCommand(int argc, char **argv);
 void inspectCommand(int argc, char **argv);
 void planCommand(int argc, char **argv);
 

@@ -22,6 +22,7 @@ struct Command {
 };
 const Command kCommands[] = {
     {"compile", "make an executable of a model (GGUF file or Hugging Face folder)", compileCommand},
+    {"explain", "where the time of a step goes: bytes, operations and bound of every kernel", explainCommand},
     {"inspect", "show what a model's files say; reads no weights", inspectCommand},
     {"plan", "memory ledger and predicted speed; reads no weights", planCommand},
 };
@@ -55,7 +56,7 @@ int dispatch(int argc, char **argv) {
       command.run(argc - 2, argv + 2);
       return 0;
     }
-  throw UsageError("expected a command (compile, inspect, plan), got " + quote(name) + "; see llmc --help");
+  throw UsageError("expected a command (compile, explain, inspect, plan), got " + quote(name) + "; see llmc --help");
 }
 } // namespace
 

@@ -1,8 +1,8 @@
 //===- PlanCommand.cpp - llmc plan ----------------------------------------===//
 #include "Commands.h"
-#include "Hardware.h"
 #include "Plan.h"
 
+#include "llmc/Explain/Hardware.h"
 #include "llmc/Support/Error.h"
 
 #include <algorithm>
@@ -23,9 +23,10 @@ static void printSpeed(const ModelPlan &plan, const ModelFacts &facts, int64_t c
               "decode tok/s", "prefill tok/s", "");
   for (const Hardware &hardware : hardwareTable()) {
     double decode = std::max(double(plan.decodeWeightBytes + kv) / hardware.bandwidth,
-                             double(plan.matrixFlops + plan.headFlops) / hardware.int8Ops + double(attention) / hardware.floatOps);
-    double prefill = double(plan.matrixFlops) / hardware.int8Ops + double(attention) / hardware.floatOps;
-    std::printf("  %-14s %12.0f %12.0f   %s\n", hardware.name, 1 / decode, 1 / prefill, hardware.description);
+                             double(plan.matrixFlops + plan.headFlops) / hardware.int8 + double(attention) / hardware.f32);
+    double prefill = double(plan.matrixFlops) / hardware.int8 + double(attention) / hardware.f32;
+    std::printf("  %-14s %12.0f %12.0f   %s\n", hardware.name.c_str(), 1 / decode, 1 / prefill,
+                hardware.description.c_str());
   }
 }
 

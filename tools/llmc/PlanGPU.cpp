@@ -4,9 +4,9 @@
 // write into it.
 //
 //===----------------------------------------------------------------------===//
-#include "Hardware.h"
 #include "Plan.h"
 
+#include "llmc/Explain/Hardware.h"
 #include "llmc/Support/Error.h"
 #include "llmc/Target/Layout.h"
 #include "runtime/device/cuda/MemoryPlan.h"
@@ -63,10 +63,10 @@ void printBounds(const PlanRequest &request, const GPUTarget &target, uint64_t c
   for (const Hardware &card : cardTable(target.isa)) {
     auto rate = [&](double sequences) {
       double flops = sequences * (double(plan.matrixFlops + plan.headFlops) + attention);
-      return sequences / std::max((double(plan.decodeWeightBytes) + sequences * kv) / card.bandwidth, flops / card.floatOps);
+      return sequences / std::max((double(plan.decodeWeightBytes) + sequences * kv) / card.bandwidth, flops / card.bf16);
     };
-    std::printf("  %-12s %14.0f %18.0f %14.0f   %s\n", card.name, rate(1), rate(batch),
-                card.floatOps / (double(plan.matrixFlops) + attention), card.description);
+    std::printf("  %-12s %14.0f %18.0f %14.0f   %s\n", card.name.c_str(), rate(1), rate(batch),
+                card.bf16 / (double(plan.matrixFlops) + attention), card.description.c_str());
   }
 }
 

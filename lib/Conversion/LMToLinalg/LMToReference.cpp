@@ -146,7 +146,7 @@ Value Lowering::dispatch(Operation *source, StringRef suffix, const Launch &laun
   auto op = rt::DispatchOp::create(b, source->getLoc(), TypeRange{launch.result}, b.getStringAttr(name), launch.inputs,
                                    b.getArrayAttr(weights), b.getArrayAttr(fields),
                                    rt::RowsAttr::get(b.getContext(), launch.rows), b.getArrayAttr({variant}),
-                                   b.getI32IntegerAttr(layerOf(name)), b.getUnitAttr());
+                                   b.getI32IntegerAttr(layerOf(name)), b.getUnitAttr(), /*cost=*/rt::CostAttr());
   rows[op.getResult(0)] = launch.rows;
   return op.getResult(0);
 }

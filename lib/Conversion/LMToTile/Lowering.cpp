@@ -59,7 +59,7 @@ void Dispatch::replace(PatternRewriter &rewriter) {
   auto dispatch = rt::DispatchOp::create(
       rewriter, op->getLoc(), op->getResultTypes(), rewriter.getStringAttr(name), inputs, rewriter.getArrayAttr(weights),
       rewriter.getArrayAttr(fields), rt::RowsAttr::get(context(), rows), rewriter.getArrayAttr(variants),
-      rewriter.getI32IntegerAttr(lm::layerOf(name)), /*reference_weights=*/UnitAttr());
+      rewriter.getI32IntegerAttr(lm::layerOf(name)), /*reference_weights=*/UnitAttr(), cost ? cost : costOf(*this));
   rewriter.replaceOp(op, dispatch.getResults());
 }
 

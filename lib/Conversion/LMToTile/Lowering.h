@@ -26,6 +26,7 @@ struct Dispatch {
   rt::Rows rows;
   llvm::SmallVector<mlir::Value> inputs;
   llvm::SmallVector<mlir::Attribute> weights, fields, variants;
+  rt::CostAttr cost; ///< null: all the work of `op` (costOf); set by an op that becomes several launches
 
   mlir::MLIRContext *context() { return op->getContext(); }
   void field(rt::Field field) { fields.push_back(rt::FieldAttr::get(context(), field)); }
@@ -36,6 +37,9 @@ struct Dispatch {
   /// Replaces the op.
   void replace(mlir::PatternRewriter &rewriter);
 };
+
+/// What `dispatch.op`, computed by one launch, must compute and move (Cost.cpp).
+rt::CostAttr costOf(const Dispatch &dispatch);
 
 /// Whether an activation has a row per token or per row of logits (its producer is lowered already).
 rt::Rows rowsOf(mlir::Value activation);

@@ -77,12 +77,22 @@ inline constexpr Field fields[] = {LLMC_FIELD(Pointer, name), LLMC_FIELD(I64, of
 static_assert(fits(fields, sizeof(Struct)));
 } // namespace value
 
+namespace cost {
+using Struct = llmc_cost_v1;
+inline constexpr Field fields[] = {
+    LLMC_FIELD(I32, arithmetic),     LLMC_FIELD(I32, window),       LLMC_FIELD(I64, flops_per_row),
+    LLMC_FIELD(I64, flops_per_pair), LLMC_FIELD(I64, weight_bytes), LLMC_FIELD(I64, weight_bytes_per_row),
+    LLMC_FIELD(I64, activation_bytes_per_row), LLMC_FIELD(I64, kv_read_bytes), LLMC_FIELD(I64, kv_write_bytes_per_row)};
+static_assert(fits(fields, sizeof(Struct)));
+} // namespace cost
+
 namespace launch {
 using Struct = llmc_launch_v1;
 inline constexpr Field fields[] = {
     LLMC_FIELD(I32, op_id),    LLMC_FIELD(I32, rows),       LLMC_FIELD(I32, layer),     LLMC_FIELD(I32, num_variants),
     LLMC_FIELD(I32, num_args), LLMC_FIELD(I32, num_values), LLMC_FIELD(Pointer, variants), LLMC_FIELD(Pointer, args),
-    LLMC_FIELD(Pointer, values), LLMC_FIELD(Pointer, op)};
+    LLMC_FIELD(Pointer, values), LLMC_FIELD(Pointer, op),
+    LLMC_FIELD(I32, cost), LLMC_FIELD(I32, reserved)};
 static_assert(fits(fields, sizeof(Struct)));
 } // namespace launch
 
@@ -115,8 +125,9 @@ inline constexpr Field fields[] = {
     LLMC_FIELD(I32, max_logits),    LLMC_FIELD(I32, vocab),       LLMC_FIELD(I32, padded_vocab),
     LLMC_FIELD(I32, hidden),        LLMC_FIELD(I32, padded_hidden), LLMC_FIELD(I32, max_context),
     LLMC_FIELD(I32, num_layers),    LLMC_FIELD(I32, num_kv_groups), LLMC_FIELD(I32, num_weights),
-    LLMC_FIELD(I32, reserved),      LLMC_FIELD(Pointer, kv_groups), LLMC_FIELD(Pointer, weights),
-    LLMC_FIELD(I64, weights_bytes), LLMC_PROGRAM(program),        LLMC_PROGRAM(reference)};
+    LLMC_FIELD(I32, num_costs),     LLMC_FIELD(Pointer, kv_groups), LLMC_FIELD(Pointer, weights),
+    LLMC_FIELD(I64, weights_bytes), LLMC_PROGRAM(program),        LLMC_PROGRAM(reference),
+    LLMC_FIELD(Pointer, costs)};
 #undef LLMC_PROGRAM
 static_assert(fits(fields, sizeof(Struct)));
 } // namespace module

@@ -6,6 +6,8 @@
 #include "lib/Conversion/RTToLLVM/ConstantTables.h"
 #include "llmc/Target/Layout.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace llmc {
 #define GEN_PASS_DEF_RTTOLLVMPASS
 #include "lib/Conversion/RTToLLVM/Passes.h.inc"
@@ -49,6 +51,7 @@ public:
 
 private:
   LogicalResult readWeights();
+  uint64_t costIndex(rt::CostAttr cost);
   FailureOr<Record> program(StringRef name, bool required);
   FailureOr<Record> launch(rt::LaunchOp op, StringRef prefix, uint64_t index);
   FailureOr<Record> arg(rt::LaunchOp op, rt::ArgAttr arg);
@@ -60,6 +63,7 @@ private:
   DictionaryAttr cudaKernels; // null: the kernels are functions of other objects
   llvm::StringMap<LLVM::GlobalOp> cudaTables;
   SmallVector<Record> weights;
+  llvm::MapVector<rt::CostAttr, Record> costs; // each once: equal layers share them
   llvm::StringMap<std::pair<uint64_t, uint64_t>> weightPlaces; // name -> (index, offset)
 };
 
@@ -130,6 +134,17 @@ FailureOr<Constant> Writer::kernel(rt::LaunchOp op, StringRef name) {
   return Constant(*table);
 }
 
+uint64_t Writer::costIndex(rt::CostAttr cost) {
+  if (!cost)
+    return UINT32_MAX;
+  auto [place, added] = costs.try_emplace(cost);
+  if (added)
+    place->second = {uint64_t(cost.getArithmetic()), uint64_t(cost.getWindow()), cost.getFlopsPerRow(), cost.getFlopsPerPair(),
+                     cost.getWeightBytes(), cost.getWeightBytesPerRow(), cost.getActivationBytesPerRow(),
+                     cost.getKvReadBytes(), cost.getKvWriteBytesPerRow()};
+  return uint64_t(place - costs.begin());
+}
+
 FailureOr<Record> Writer::launch(rt::LaunchOp op, StringRef prefix, uint64_t index) {
   std::string name = (prefix + "." + Twine(index)).str();
   SmallVector<Record> variants, args, values;
@@ -161,7 +176,9 @@ FailureOr<Record> Writer::launch(rt::LaunchOp op, StringRef prefix, uint64_t ind
                 tables.array(name + ".variants", abi::variant::fields, variants),
                 tables.array(name + ".args", abi::arg::fields, args),
                 tables.array(name + ".values", abi::value::fields, values),
-                tables.text(op.getOp())};
+                tables.text(op.getOp()),
+                costIndex(op.getCostAttr()),
+                uint64_t(0)};
 }
 
 FailureOr<Record> Writer::program(StringRef name, bool required) {
@@ -197,11 +214,12 @@ LogicalResult Writer::run(StringRef isa) {
   uint64_t vocab = model["vocab"], hidden = model["hidden"];
   Record record = {sizeof(llmc_module_v1), uint64_t(LLMC_ABI_VERSION), tables.text(cudaKernels ? "cuda" : "cpu"), tables.text(isa),
                    limits["max_tokens"], limits["max_seqs"], limits["max_logits"], vocab, padded(vocab), hidden,
-                   padded(hidden), model["max_context"], model["layers"], uint64_t(1), weights.size(), uint64_t(0),
+                   padded(hidden), model["max_context"], model["layers"], uint64_t(1), weights.size(), costs.size(),
                    tables.array("kv_groups", abi::kv_group::fields, {group}),
                    tables.array("weights", abi::weight::fields, weights), uint64_t(weightsBytes.getInt())};
   record.append(*step);
   record.append(*reference);
+  record.push_back(tables.array("costs", abi::cost::fields, llvm::to_vector(llvm::make_second_range(costs))));
   if (model.failed() || limits.failed() || kv.failed())
     return failure();
   tables.exported(LLMC_MODULE_SYMBOL, abi::module::fields, record);

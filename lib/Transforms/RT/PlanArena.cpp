@@ -235,7 +235,7 @@ LogicalResult Planner::emit(uint64_t arenaBytes) {
     if (failed(args))
       return failure();
     rt::LaunchOp::create(b, dispatch.getLoc(), dispatch.getOpAttr(), dispatch.getRowsAttr(), dispatch.getVariantsAttr(),
-                         b.getArrayAttr(*args), b.getArrayAttr(values(dispatch)), dispatch.getLayerAttr());
+                         b.getArrayAttr(*args), b.getArrayAttr(values(dispatch)), dispatch.getLayerAttr(), dispatch.getCostAttr());
   }
   func.erase();
   return success();

@@ -146,6 +146,8 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
   const bool oneByOne = observer_ || options_.syncLaunches;
   for (uint32_t i = 0; i < count; ++i) {
     const LaunchPlan plan = buffers_->plan(program.launches[i]);
+    if (timer_)
+      marks_[i]->record();
     if (plan.units == 0 && !observer_)
       continue;
     firstInFlight_ = oneByOne || firstInFlight_ < 0 ? i : firstInFlight_;
@@ -161,6 +163,17 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
       gpu_->synchronize();
     if (observer_)
       observe(i, plan, s, after_->since(*before_));
+  }
+  if (timer_)
+    reportTimes(count);
+}
+
+void CudaDevice::reportTimes(uint32_t launches) const {
+  marks_[launches]->record();
+  gpu_->synchronize();
+  for (uint32_t i = 0; i < launches; ++i) {
+    const llmc_launch_v1 &launch = module().program.launches[i];
+    timer_(launch, *buffers_->plan(launch).variant, marks_[i + 1]->since(*marks_[i]));
   }
 }
 
@@ -271,7 +284,17 @@ void CudaDevice::outputLogits(const llmc_step_v1 &s, bool idsChosen) {
   }
 }
 
+void CudaDevice::setTimer(LaunchTimer timer) {
+  observer_ = nullptr;
+  timer_ = std::move(timer);
+  guarded([&] {
+    while (timer_ && marks_.size() <= module().program.num_launches)
+      marks_.push_back(std::make_unique<EventHandle>(*gpu_, kEventDefault));
+  });
+}
+
 void CudaDevice::setObserver(LaunchObserver observer) {
+  timer_ = nullptr;
   observer_ = std::move(observer);
   if (observer_ && !arenaImage_.data())
     arenaImage_ = Mapping::anonymous(module().program.arena_bytes, "arena image");

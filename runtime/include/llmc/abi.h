@@ -223,6 +223,23 @@ typedef struct llmc_value_v1 {
   uint64_t scales_offset; /* f32 [rows, padded cols / 32, 2] = (scale, scale * sum of codes); 0 unless I8 or I16 */
 } llmc_value_v1;
 
+/* What does most of a launch's arithmetic; each has a peak of its own on a machine. */
+enum llmc_cost_arithmetic { LLMC_COST_F32 = 0, LLMC_COST_BF16 = 1, LLMC_COST_I16 = 2, LLMC_COST_I8 = 3 };
+
+/* The least work of a launch, as a function of the step (runtime/device/LaunchCost.h): what must be computed and moved once,
+ * whatever the variant. "row": a row of the launch, of QUERY_TILES a token. A multiply-add is 2 FLOPs, codes or floats. */
+typedef struct llmc_cost_v1 {
+  uint32_t arithmetic; /* enum llmc_cost_arithmetic */
+  uint32_t window;     /* cached tokens that a token sees at most; 0: all up to itself */
+  uint64_t flops_per_row;
+  uint64_t flops_per_pair;           /* of a token and a cached token that it sees; softmax is not counted */
+  uint64_t weight_bytes;             /* packed, once a launch */
+  uint64_t weight_bytes_per_row;     /* gathered: of a table */
+  uint64_t activation_bytes_per_row; /* read and written, padding included */
+  uint64_t kv_read_bytes;            /* of one cached token, once for each sequence */
+  uint64_t kv_write_bytes_per_row;
+} llmc_cost_v1;
+
 typedef struct llmc_launch_v1 {
   uint32_t op_id; /* index in the program */
   uint32_t rows;  /* enum llmc_rows */
@@ -234,6 +251,8 @@ typedef struct llmc_launch_v1 {
   const llmc_arg_v1 *args;
   const llmc_value_v1 *values;
   const char *op; /* e.g. "blk.3.attn_output" */
+  uint32_t cost;  /* index into the module's costs; not below num_costs: unknown (the reference program) */
+  uint32_t reserved;
 } llmc_launch_v1;
 
 typedef struct llmc_program_v1 {
@@ -309,12 +328,13 @@ typedef struct llmc_module_v1 {
   uint32_t num_layers;
   uint32_t num_kv_groups;
   uint32_t num_weights;
-  uint32_t reserved;
+  uint32_t num_costs;
   const llmc_kv_group_v1 *kv_groups;
   const llmc_weight_v1 *weights;
   uint64_t weights_bytes;
   llmc_program_v1 program;   /* the compiled model */
   llmc_program_v1 reference; /* the oracle: lm -> linalg -> f32 loops on one whole sequence from position 0; num_launches 0: absent */
+  const llmc_cost_v1 *costs; /* [num_costs] each different from the others; for llmc explain and bench --profile */
 } llmc_module_v1;
 
 #ifdef __cplusplus

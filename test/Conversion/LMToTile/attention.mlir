@@ -3,7 +3,7 @@
 
 !kv = !lm.kv<heads = 3, k_dim = 64, v_dim = 64, element = bf16, block = 16>
 func.func @step(%q: tensor<?x576xf32>, %kv: !kv) -> tensor<?x576xf32> {
-  // CHECK: rt.dispatch "blk.3.attn"(%{{.*}}, %{{.*}}) {fields = [#rt.field<block_table>, #rt.field<query_tiles>], layer = 3 : i32, rows = #rt.rows<query_tiles>
+  // CHECK: rt.dispatch "blk.3.attn"(%{{.*}}, %{{.*}}) {cost = #rt.cost<{{[^>]*}}>, fields = [#rt.field<block_table>, #rt.field<query_tiles>], layer = 3 : i32, rows = #rt.rows<query_tiles>
   // CHECK-SAME: #rt.variant<max_rows = 1, kernel = @attention_9_3x64_f32_q1, row_block = 1, col_blocks = 3>
   // CHECK-SAME: #rt.variant<max_rows = 4294967295, kernel = @attention_9_3x64_f32_q4, row_block = 4, col_blocks = 3>
   %a = lm.attention %q, %kv {head_dim = 64, scale = 0.125} : (tensor<?x576xf32>, !kv) -> tensor<?x576xf32> loc("blk.3.attn")

@@ -2,7 +2,7 @@
 // that adds noise and keeps the best. The settings are words of the step's samplers.
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(lm-to-tile{target=cuda})' | FileCheck %s
 
-// CHECK: rt.dispatch "sample"(%{{.*}}) {fields = [#rt.field<samplers>], {{.*}}kernel = @sample_40
+// CHECK: rt.dispatch "sample"(%{{.*}}) {cost = #rt.cost<arithmetic = f32, {{[^>]*}}>, fields = [#rt.field<samplers>], {{.*}}kernel = @sample_40
 // CHECK: tile.kernel @sample_40(%[[X:.*]]: memref<?x64xf32>, %[[S:.*]]: memref<?x12xi32>, %[[IDS:.*]]: memref<?xi32>,
 // The largest logit, and whether all are finite.
 // CHECK: tile.reduce max {{.*}} : vector<64xf32> -> f32

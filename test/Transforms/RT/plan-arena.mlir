@@ -13,6 +13,7 @@
 // CHECK-SAME: rt.limits = {max_logits = 3 : i64, max_seqs = 2 : i64, max_tokens = 20 : i64}
 // CHECK: rt.program @step attributes {arena_bytes = 20480 : i64, hidden_offset = 8192 : i64, logits_offset = 0 : i64}
 // CHECK-NEXT: rt.launch "token_embd" {args = [#rt.arg<kind = step>, #rt.arg<kind = weight, weight = @token_embd>, #rt.arg<kind = arena>]
+// CHECK-SAME: cost = #rt.cost<arithmetic = f32, activation_bytes_per_row = 5>
 // CHECK-SAME: values = [#rt.value<name = "token_embd", offset = 0, element = 0, cols = 40, stride = 64>]
 // Codes and scales are one value; arguments in the order inputs, weights, fields, results.
 // CHECK-NEXT: rt.launch "blk.0.attn_norm" {args = [#rt.arg<kind = arena>, #rt.arg<kind = weight, weight = @norm>, #rt.arg<kind = arena, value = 8192>, #rt.arg<kind = arena, value = 10240>]
@@ -26,7 +27,7 @@ module attributes {lm.model = {name = "m", architecture = "llama", hidden = 40 :
   lm.weight @token_embd [100, 40] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 16000, rows = 100>], layout = #lm.layout<n16_f32>, offset = 0 : i64}
   lm.weight @norm [40] f32 {sources = [#lm.span<file = 0, offset = 16000, bytes = 160, rows = 40>], layout = #lm.layout<rows_f32>, offset = 32768 : i64}
   func.func @step(%ids: tensor<?xi32>, %positions: tensor<?xi32>, %rows: tensor<?xi32>, %kv: !lm.kv<heads = 1, k_dim = 20, v_dim = 20, element = bf16, block = 16>) -> (tensor<?x100xf32>, !lm.kv<heads = 1, k_dim = 20, v_dim = 20, element = bf16, block = 16>) {
-    %x = rt.dispatch "token_embd"(%ids) {weights = [@token_embd], rows = #rt.rows<tokens>, variants = [#rt.variant<max_rows = 4294967295, kernel = @embed, row_block = 1, col_blocks = 1>]} : (tensor<?xi32>) -> tensor<?x40xf32>
+    %x = rt.dispatch "token_embd"(%ids) {cost = #rt.cost<arithmetic = f32, activation_bytes_per_row = 5>, weights = [@token_embd], rows = #rt.rows<tokens>, variants = [#rt.variant<max_rows = 4294967295, kernel = @embed, row_block = 1, col_blocks = 1>]} : (tensor<?xi32>) -> tensor<?x40xf32>
     %c, %s = rt.dispatch "blk.0.attn_norm"(%x) {weights = [@norm], rows = #rt.rows<tokens>, layer = 0 : i32, variants = [#rt.variant<max_rows = 1, kernel = @norm_1, row_block = 1, col_blocks = 1>, #rt.variant<max_rows = 4294967295, kernel = @norm_n, row_block = 16, col_blocks = 1>]} : (tensor<?x40xf32>) -> (tensor<?x40xi8>, tensor<?x2x2xf32>)
     %q, %kv1 = rt.dispatch "blk.0.kv"(%c, %s, %kv) {fields = [#rt.field<slots>], rows = #rt.rows<tokens>, layer = 0 : i32, variants = [#rt.variant<max_rows = 4294967295, kernel = @kv, row_block = 1, col_blocks = 1>]} : (tensor<?x40xi8>, tensor<?x2x2xf32>, !lm.kv<heads = 1, k_dim = 20, v_dim = 20, element = bf16, block = 16>) -> (tensor<?x40xf32>, !lm.kv<heads = 1, k_dim = 20, v_dim = 20, element = bf16, block = 16>)
     %a = rt.dispatch "blk.0.attn"(%q, %kv1) {fields = [#rt.field<block_table>, #rt.field<query_tiles>], rows = #rt.rows<query_tiles>, layer = 0 : i32, variants = [#rt.variant<max_rows = 4294967295, kernel = @attention, row_block = 4, col_blocks = 1>]} : (tensor<?x40xf32>, !lm.kv<heads = 1, k_dim = 20, v_dim = 20, element = bf16, block = 16>) -> tensor<?x40xf32>

@@ -2,10 +2,11 @@
 
 // CHECK-LABEL: func.func @dispatch
 func.func @dispatch(%c: tensor<?x576xi8>, %s: tensor<?x18x2xf32>) -> tensor<?x960xf32> {
-  // CHECK: rt.dispatch "blk.0.attn_qkv"(%{{.*}}, %{{.*}}) {fields = [#rt.field<slots>], layer = 0 : i32, rows = #rt.rows<tokens>
+  // CHECK: rt.dispatch "blk.0.attn_qkv"(%{{.*}}, %{{.*}}) {cost = #rt.cost<arithmetic = i16, window = 3, flops_per_row = 5, weight_bytes = 7>, fields = [#rt.field<slots>], layer = 0 : i32, rows = #rt.rows<tokens>
   // CHECK-SAME: #rt.variant<max_rows = 1, kernel = @linear_1, row_block = 1, col_blocks = 60>
   // CHECK-SAME: weights = [@blk.0.attn_qkv]
   %q = rt.dispatch "blk.0.attn_qkv"(%c, %s) {weights = [@blk.0.attn_qkv], fields = [#rt.field<slots>], rows = #rt.rows<tokens>,
+    cost = #rt.cost<arithmetic = i16, window = 3, flops_per_row = 5, weight_bytes = 7>,
     variants = [#rt.variant<max_rows = 1, kernel = @linear_1, row_block = 1, col_blocks = 60>,
                 #rt.variant<max_rows = 4294967295, kernel = @linear, row_block = 16, col_blocks = 60>], layer = 0 : i32}
     : (tensor<?x576xi8>, tensor<?x18x2xf32>) -> tensor<?x960xf32>

@@ -40,12 +40,12 @@ const llmc_value_v1 embedValue[] = {{"embedding", kX, LLMC_F32, LLMC_ROWS_TOKENS
 const llmc_value_v1 attentionValue[] = {{"blk.0.attention", kY, LLMC_F32, LLMC_ROWS_TOKENS, kHidden, kHidden, 0}};
 const llmc_value_v1 logitsValue[] = {{"logits", kLogits, LLMC_F32, LLMC_ROWS_LOGITS, kVocab, kPaddedVocab, 0}};
 const llmc_launch_v1 launches[] = {
-    {0, LLMC_ROWS_TOKENS, -1, 1, 3, 1, embedForms, embedArgs, embedValue, "token_embd"},
-    {1, LLMC_ROWS_TOKENS, 0, 1, 4, 0, appendForms, appendArgs, nullptr, "blk.0.kv_append"},
-    {2, LLMC_ROWS_QUERY_TILES, 0, 2, 4, 1, attentionForms, attentionArgs, attentionValue, "blk.0.attention"},
-    {3, LLMC_ROWS_LOGITS, -1, 1, 4, 0, gatherForms, gatherArgs, nullptr, "gather"},
-    {4, LLMC_ROWS_LOGITS, -1, 1, 3, 1, headForms, headArgs, logitsValue, "output"},
-    {5, LLMC_ROWS_LOGITS, -1, 1, 2, 0, argmaxForms, argmaxArgs, nullptr, "argmax"}};
+    {0, LLMC_ROWS_TOKENS, -1, 1, 3, 1, embedForms, embedArgs, embedValue, "token_embd", 0, 0},
+    {1, LLMC_ROWS_TOKENS, 0, 1, 4, 0, appendForms, appendArgs, nullptr, "blk.0.kv_append", 1, 0},
+    {2, LLMC_ROWS_QUERY_TILES, 0, 2, 4, 1, attentionForms, attentionArgs, attentionValue, "blk.0.attention", 2, 0},
+    {3, LLMC_ROWS_LOGITS, -1, 1, 4, 0, gatherForms, gatherArgs, nullptr, "gather", 3, 0},
+    {4, LLMC_ROWS_LOGITS, -1, 1, 3, 1, headForms, headArgs, logitsValue, "output", 4, 0},
+    {5, LLMC_ROWS_LOGITS, -1, 1, 2, 0, argmaxForms, argmaxArgs, nullptr, "argmax", UINT32_MAX, 0}};
 
 const llmc_kv_group_v1 groups[] = {{LLMC_F32, 1, 1, kHidden, kHidden, 0, kBlockBytes, kHeadBytes, kHeadBytes}};
 const llmc_weight_v1 weightTable[] = {
@@ -56,5 +56,5 @@ const llmc_weight_v1 weightTable[] = {
 
 extern "C" __attribute__((visibility("default"))) const llmc_module_v1 fakeModule __asm__("llmc_module_v1") = {
     sizeof(llmc_module_v1), LLMC_ABI_VERSION, "cuda", "sm_90a", kMaxTokens, kMaxSeqs, kMaxLogits, kVocab, kPaddedVocab,
-    kHidden, kHidden, kMaxContext, 1, 1, 2, 0, groups, weightTable, kWeightsBytes,
-    {6, 0, launches, kArena, kLogits, kG, kIds}, {}};
+    kHidden, kHidden, kMaxContext, 1, 1, 2, 5, groups, weightTable, kWeightsBytes,
+    {6, 0, launches, kArena, kLogits, kG, kIds}, {}, fakeCosts};

@@ -40,6 +40,14 @@ inline float embedding(uint32_t id, uint32_t j) {
 }
 inline float head(uint32_t id, uint32_t j) { return pseudo(1000003 + id * kHidden + j); }
 
+/// Costs of the launches, in order: embedding, append, attention, gather, head (llmc_cost_v1).
+inline constexpr llmc_cost_v1 fakeCosts[] = {
+    {LLMC_COST_F32, 0, 0, 0, 0, kHidden * 4, kHidden * 4 + 4, 0, 0},
+    {LLMC_COST_F32, 0, 0, 0, 0, 0, kHidden * 4, 0, 2 * kHidden * 4},
+    {LLMC_COST_F32, 0, 0, 4 * kHidden, 0, 0, kHidden * 4, 2 * kHidden * 4, 0},
+    {LLMC_COST_F32, 0, kHidden, 0, 0, 0, 3 * kHidden * 4, 0, 0},
+    {LLMC_COST_F32, 0, 2 * kHidden * kVocab, 0, kWeightsBytes - kHeadOffset, 0, (kHidden + kPaddedVocab) * 4, 0, 0}};
+
 /// The weights section.
 inline std::vector<uint8_t> weights() {
   std::vector<uint8_t> bytes(kWeightsBytes, 0);

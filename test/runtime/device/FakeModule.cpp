@@ -132,11 +132,11 @@ const llmc_value_v1 embedValue[] = {{"embedding", kX, LLMC_F32, LLMC_ROWS_TOKENS
 const llmc_value_v1 attentionValue[] = {{"blk.0.attention", kY, LLMC_F32, LLMC_ROWS_TOKENS, kHidden, kHidden, 0}};
 const llmc_value_v1 logitsValue[] = {{"logits", kLogits, LLMC_F32, LLMC_ROWS_LOGITS, kVocab, kPaddedVocab, 0}};
 const llmc_launch_v1 launches[] = {
-    {0, LLMC_ROWS_TOKENS, -1, 1, 3, 1, embedForms, embedArgs, embedValue, "token_embd"},
-    {1, LLMC_ROWS_TOKENS, 0, 1, 3, 0, appendForms, appendArgs, nullptr, "blk.0.kv_append"},
-    {2, LLMC_ROWS_QUERY_TILES, 0, 2, 4, 1, attentionForms, attentionArgs, attentionValue, "blk.0.attention"},
-    {3, LLMC_ROWS_LOGITS, -1, 1, 4, 0, gatherForms, gatherArgs, nullptr, "gather"},
-    {4, LLMC_ROWS_LOGITS, -1, 2, 3, 1, headForms, headArgs, logitsValue, "output"}};
+    {0, LLMC_ROWS_TOKENS, -1, 1, 3, 1, embedForms, embedArgs, embedValue, "token_embd", 0, 0},
+    {1, LLMC_ROWS_TOKENS, 0, 1, 3, 0, appendForms, appendArgs, nullptr, "blk.0.kv_append", 1, 0},
+    {2, LLMC_ROWS_QUERY_TILES, 0, 2, 4, 1, attentionForms, attentionArgs, attentionValue, "blk.0.attention", 2, 0},
+    {3, LLMC_ROWS_LOGITS, -1, 1, 4, 0, gatherForms, gatherArgs, nullptr, "gather", 3, 0},
+    {4, LLMC_ROWS_LOGITS, -1, 2, 3, 1, headForms, headArgs, logitsValue, "output", 4, 0}};
 
 const llmc_arg_v1 refEmbedArgs[] = {step(LLMC_FIELD_TOKEN_IDS), unpacked(0), arena(kX)};
 const llmc_arg_v1 refAttentionArgs[] = {arena(kX), arena(kY)};
@@ -144,10 +144,10 @@ const llmc_arg_v1 refHeadArgs[] = {arena(kG), unpacked(1), arena(kLogits)};
 const llmc_variant_v1 refAttentionForms[] = {{UINT32_MAX, 1, 1, 0, code(referenceAttention), "ref_attention"}};
 const llmc_variant_v1 refHeadForms[] = {{UINT32_MAX, 1, 1, 0, code(referenceHead), "ref_head"}};
 const llmc_launch_v1 referenceLaunches[] = {
-    {0, LLMC_ROWS_TOKENS, -1, 1, 3, 1, embedForms, refEmbedArgs, embedValue, "token_embd"},
-    {1, LLMC_ROWS_TOKENS, 0, 1, 2, 1, refAttentionForms, refAttentionArgs, attentionValue, "blk.0.attention"},
-    {2, LLMC_ROWS_LOGITS, -1, 1, 4, 0, gatherForms, gatherArgs, nullptr, "gather"},
-    {3, LLMC_ROWS_LOGITS, -1, 1, 3, 1, refHeadForms, refHeadArgs, logitsValue, "output"}};
+    {0, LLMC_ROWS_TOKENS, -1, 1, 3, 1, embedForms, refEmbedArgs, embedValue, "token_embd", UINT32_MAX, 0},
+    {1, LLMC_ROWS_TOKENS, 0, 1, 2, 1, refAttentionForms, refAttentionArgs, attentionValue, "blk.0.attention", UINT32_MAX, 0},
+    {2, LLMC_ROWS_LOGITS, -1, 1, 4, 0, gatherForms, gatherArgs, nullptr, "gather", UINT32_MAX, 0},
+    {3, LLMC_ROWS_LOGITS, -1, 1, 3, 1, refHeadForms, refHeadArgs, logitsValue, "output", UINT32_MAX, 0}};
 
 const llmc_kv_group_v1 groups[] = {{LLMC_F32, 1, 1, kHidden, kHidden, 0, kBlockBytes, kHeadBytes, kHeadBytes}};
 const llmc_weight_v1 weightTable[] = {
@@ -158,5 +158,5 @@ const llmc_weight_v1 weightTable[] = {
 
 extern "C" __attribute__((visibility("default"))) const llmc_module_v1 fakeModule __asm__("llmc_module_v1") = {
     sizeof(llmc_module_v1), LLMC_ABI_VERSION, "cpu", "avx2", kMaxTokens, kMaxSeqs, kMaxLogits, kVocab, kPaddedVocab,
-    kHidden, kHidden, kMaxContext, 1, 1, 2, 0, groups, weightTable, kWeightsBytes,
-    {5, 0, launches, kArena, kLogits, kG, UINT64_MAX}, {4, 0, referenceLaunches, kArena, kLogits, UINT64_MAX, UINT64_MAX}};
+    kHidden, kHidden, kMaxContext, 1, 1, 2, 5, groups, weightTable, kWeightsBytes,
+    {5, 0, launches, kArena, kLogits, kG, UINT64_MAX}, {4, 0, referenceLaunches, kArena, kLogits, UINT64_MAX, UINT64_MAX}, fakeCosts};

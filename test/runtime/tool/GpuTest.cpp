@@ -1,5 +1,6 @@
 // The real executable around a module for GPUs: without a driver, and with FakeCuda.h's.
 #include "FakePackage.h"
+#include "runtime/package/Profile.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -49,6 +50,23 @@ protected:
   static TemporaryFolder *folder_;
 };
 TemporaryFolder *GpuTool::folder_ = nullptr;
+
+TEST_F(GpuTool, ProfileTimesLaunchesByEvents) {
+  const std::string file = *folder_ / "p.json";
+  const Outcome got = run("bench --profile " + file + " --prompt 9 --repeat 3");
+  ASSERT_EQ(got.code, 0) << got.err;
+  const llmc::Profile profile = llmc::Profile::parse(readFile(file), file);
+  EXPECT_EQ(profile.isa, "sm_90a");
+  EXPECT_NE(profile.device, "cpu");
+  ASSERT_EQ(profile.steps.size(), 2u);
+  EXPECT_EQ(profile.steps[1].context, 10u);
+  for (const llmc::Profile::Step &step : profile.steps) {
+    ASSERT_EQ(step.launches.size(), 6u);
+    for (const llmc::Profile::Launch &launch : step.launches)
+      EXPECT_NEAR(launch.seconds, 0.5e-3, 1e-9); // what the driver of FakeCuda.h says
+  }
+  EXPECT_NE(got.out.find("ms a step (median of 3); its launches, timed one by one: 3.000 ms"), std::string::npos) << got.out;
+}
 
 TEST_F(GpuTool, TextIsThatOfTheCpu) {
   for (const char *flags : {"--ids -n 20 --raw abc", "--ids -n 20 --raw -t 1 --seed 5 abc", "--ids hi", "--ptx --ids hi"}) {

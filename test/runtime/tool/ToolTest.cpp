@@ -1,5 +1,6 @@
 // The executable's commands, one by one; text and conversations: TextToolTest.cpp.
 #include "RunTool.h"
+#include "runtime/package/Profile.h"
 
 #include <algorithm>
 #include <cstring>
@@ -181,6 +182,37 @@ TEST_F(Tool, InfoBenchAndLicenses) {
   const Outcome licenses = run({"licenses"});
   for (const char *library : {"nlohmann", "CLI11", "PCRE2", "utf8proc", "xxHash", "libgcc"})
     EXPECT_NE(licenses.out.find(library), std::string::npos);
+}
+
+TEST_F(Tool, BenchProfileWritesWhatExplainReads) {
+  const std::string file = *folder_ / "p.json";
+  const Outcome got = run({"bench", "--profile=" + file, "--prompt", "40", "--batch", "1,3", "--repeat", "2", "--threads", "2"});
+  ASSERT_EQ(got.code, 0) << got.err;
+  const llmc::Profile profile = llmc::Profile::parse(readFile(file), file);
+  EXPECT_EQ(profile.model, "fake");
+  EXPECT_EQ(profile.weightsId, manifest().weightsId());
+  EXPECT_EQ(profile.isa, "avx2");
+  EXPECT_EQ(profile.threads, 2u);
+  // A prompt of 40 in steps of 32 tokens, for three sequences of 10: the last whole step, and a token behind it.
+  const uint64_t shapes[][3] = {{1, 32, 40}, {1, 1, 41}, {3, 10, 40}, {3, 1, 41}};
+  ASSERT_EQ(profile.steps.size(), 4u);
+  for (size_t s = 0; s < 4; ++s) {
+    const llmc::Profile::Step &step = profile.steps[s];
+    EXPECT_EQ(step.sequences, shapes[s][0]);
+    EXPECT_EQ(step.tokens, shapes[s][1]);
+    EXPECT_EQ(step.context, shapes[s][2]);
+    EXPECT_GT(step.seconds, 0);
+    ASSERT_EQ(step.launches.size(), 5u);
+    for (const llmc::Profile::Launch &launch : step.launches)
+      EXPECT_GT(launch.seconds, 0) << launch.op;
+    EXPECT_EQ(step.launches[2].op, "blk.0.attention");
+    EXPECT_EQ(step.launches[2].kernel, s == 1 ? "attention_1" : "attention_4");
+    EXPECT_EQ(step.launches[2].layer, 0);
+  }
+  for (const char *part : {"1 sequence of 32 new tokens, 40 in the cache: ", "3 sequences of 1 new token, 41 in the cache: ", "attention (attention_4)"})
+    EXPECT_NE(got.out.find(part), std::string::npos) << got.out;
+  expectFailure(run({"bench", "--profile=/nowhere/p.json"}), 1, "/nowhere/p.json");
+  EXPECT_NE(run({"bench", "--help"}).out.find(".profile.json) for llmc explain"), std::string::npos);
 }
 
 TEST_F(Tool, StopAfterOpGeneratesNothing) {

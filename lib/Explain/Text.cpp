@@ -20,7 +20,7 @@ std::string llmc::summary(const Explanation &e) {
   if (e.measured) {
     line += text("\nmeasured (%s): %s a step, %.4g tokens/s, %.0f %% of the bound", e.device.c_str(), timeText(e.stepSeconds).c_str(),
                  e.stepSeconds > 0 ? tokens / e.stepSeconds : 0, percent(e.predicted, e.stepSeconds));
-    line += text("; its launches, timed one by one: %s, %.0f %%", timeText(*e.measured).c_str(), percent(e.predicted, *e.measured));
+    line += text("; its launches: %s, %.0f %%", timeText(*e.measured).c_str(), percent(e.predicted, *e.measured));
   }
   return line;
 }

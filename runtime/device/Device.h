@@ -91,8 +91,8 @@ public:
 
   /// Called after every launch until replaced by null; costs speed.
   virtual void setObserver(LaunchObserver observer) = 0;
-  /// As setObserver, and in its place, for the times alone: a GPU then takes the launches of a step without waiting between
-  /// them, and the times of a step's launches come after it. A launch's time includes the wait for it behind the last one.
+  /// As setObserver, and in its place, for the times alone: launches follow each other as ever, and the times of a step's
+  /// launches come after it. A launch's time is that from the end of the one before to its own.
   virtual void setTimer(LaunchTimer timer) {
     setObserver(timer ? LaunchObserver([timer = std::move(timer)](const LaunchView &view) {
       timer(view.launch, view.variant, view.seconds);

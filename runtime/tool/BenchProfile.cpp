@@ -95,7 +95,7 @@ void print(const llmc_module_v1 &module, const Profile::Step &step) {
   for (const auto &entry : kernels)
     order.emplace_back(-entry.second.seconds, &entry);
   std::sort(order.begin(), order.end());
-  std::printf("%s: %.3f ms a step (median of %llu); its launches, timed one by one: %.3f ms\n\n  %6s %10s %8s %9s %9s  %s\n",
+  std::printf("%s: %.3f ms a step (median of %llu); its launches: %.3f ms\n\n  %6s %10s %8s %9s %9s  %s\n",
               describe(shape).c_str(), step.seconds * 1e3, static_cast<unsigned long long>(step.runs), sum * 1e3, "share",
               "ms", "launches", "GB/s", "GFLOP/s", "op (kernel)");
   for (const auto &[time, entry] : order) {

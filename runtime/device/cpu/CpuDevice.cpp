@@ -144,11 +144,21 @@ void CpuDevice::step(const llmc_step_v1 &s) {
       observer_({launch, arena_.data(), rows, s.num_tokens, s.num_logits, s.num_seqs, variant, seconds});
     };
     executor_->run(*pool_, &hooks, s.stop_after_op);
+  } else if (timer_) {
+    runTimed(s);
   } else {
     executor_->run(*pool_, nullptr, s.stop_after_op);
   }
   if (s.stop_after_op < 0 || uint32_t(s.stop_after_op) + 1 >= module_->program.num_launches)
     output(s);
+}
+
+void CpuDevice::runTimed(const llmc_step_v1 &s) {
+  const llmc_program_v1 &program = module_->program;
+  std::vector<double> seconds(program.num_launches, -1);
+  executor_->run(*pool_, nullptr, s.stop_after_op, 0, seconds.data());
+  for (uint32_t i = 0; i < program.num_launches && seconds[i] >= 0; ++i)
+    timer_(program.launches[i], *buffers_->plan(program.launches[i]).variant, seconds[i]);
 }
 
 void CpuDevice::output(const llmc_step_v1 &s) {

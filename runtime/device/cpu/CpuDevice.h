@@ -25,7 +25,14 @@ public:
   DeviceInfo info() const override { return {"cpu", module_->isa, 0, 0, 0}; }
   void step(const llmc_step_v1 &step) override;
   void reference(std::span<const int32_t> ids, float *logits) override;
-  void setObserver(LaunchObserver observer) override { observer_ = std::move(observer); }
+  void setObserver(LaunchObserver observer) override {
+    observer_ = std::move(observer);
+    timer_ = nullptr;
+  }
+  void setTimer(LaunchTimer timer) override {
+    timer_ = std::move(timer);
+    observer_ = nullptr;
+  }
   uint32_t numBlocks() const override { return numBlocks_; }
   uint64_t blockBytes() const override { return module_->kv_groups[0].block_bytes; }
   void zeroBlocks(std::span<const int32_t> blocks) override;
@@ -42,6 +49,7 @@ private:
   void background();
   void bindProgram();
   void output(const llmc_step_v1 &step);
+  void runTimed(const llmc_step_v1 &step);
   std::byte *block(int32_t index) const { return kv_.data() + uint64_t(index) * blockBytes(); }
 
   std::string path_;
@@ -55,6 +63,7 @@ private:
   std::optional<StepBuffers> buffers_;
   std::optional<Executor> executor_;
   LaunchObserver observer_;
+  LaunchTimer timer_;
   RowSampler sampler_;
   std::vector<int32_t> previousIds_; // output slots of the last step
 

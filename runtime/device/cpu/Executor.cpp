@@ -56,7 +56,7 @@ void Executor::work(uint32_t index, int64_t threads) {
   }
 }
 
-void Executor::run(ThreadPool &pool, const LaunchHooks *hooks, int32_t stopAfter, uint32_t first) {
+void Executor::run(ThreadPool &pool, const LaunchHooks *hooks, int32_t stopAfter, uint32_t first, double *seconds) {
   uint32_t count = program_.num_launches;
   if (stopAfter >= 0)
     count = std::min(count, uint32_t(stopAfter) + 1);
@@ -67,10 +67,16 @@ void Executor::run(ThreadPool &pool, const LaunchHooks *hooks, int32_t stopAfter
   }
   if (!hooks) {
     auto body = [&](unsigned thread) {
+      auto last = std::chrono::steady_clock::now();
       for (uint32_t i = first; i < count; ++i) {
         work(i, pool.size());
-        if (i + 1 < count)
+        if (i + 1 < count || seconds)
           pool.barrier(thread);
+        if (seconds && thread == 0) {
+          const auto now = std::chrono::steady_clock::now();
+          seconds[i] = std::chrono::duration<double>(now - last).count();
+          last = now;
+        }
       }
     };
     return pool.run(body);

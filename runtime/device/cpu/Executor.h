@@ -40,8 +40,9 @@ public:
   Executor(const llmc_program_v1 &program, const StepBuffers &buffers);
   /// Resolves every argument that does not belong to the step.
   void bind(const ProgramBases &bases);
-  /// Executes launches [first, stopAfter] (all from `first` on if stopAfter is negative).
-  void run(ThreadPool &pool, const LaunchHooks *hooks, int32_t stopAfter = -1, uint32_t first = 0);
+  /// Executes launches [first, stopAfter] (all from `first` on if stopAfter is negative). `seconds`, by launch, gets what each
+  /// took until all threads met behind it; not with hooks.
+  void run(ThreadPool &pool, const LaunchHooks *hooks, int32_t stopAfter = -1, uint32_t first = 0, double *seconds = nullptr);
 
 private:
   struct alignas(64) Counter {

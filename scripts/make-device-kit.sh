@@ -95,6 +95,9 @@ if [ -z "${NO_LARGE:-}" ]; then
     compile "llama-8b/$storage" "$stage/llama-8b/$storage" "$out/llama-8b" --target="$target" --weights=random:1 \
       --random-storage="$storage" --stub="$runtime_script"
   done
+  # A whole prompt in one step, and so in one launch of each op.
+  compile llama-8b/bf16-8192 "$stage/llama-8b/bf16-8192" "$out/llama-8b" --target="$target" --weights=random:1 \
+    --max-tokens-per-step=8192 --stub="$runtime_script"
 fi
 
 echo "random shapes for llmc-kernel-check"

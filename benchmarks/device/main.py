@@ -89,9 +89,21 @@ def merge(out, paths):
     return 0
 
 
+def ops(report, kit):
+    """Each operation of a prompt beside torch's kernels, in a process of its own."""
+    exe = kit.path("llama-8b", "bf16-8192")
+    answer = report.must([sys.executable, os.path.join(HERE, "peer_ops.py"), exe], timeout=report.limit(400))
+    for line in answer.out.splitlines():
+        found = json.loads(line) if line.startswith("{") else {}
+        if "tokens" in found:
+            report.figure(f"peer.ops.{found.pop('tokens')}", found)
+        elif found:
+            report.figure("peer.ops", found)
+
+
 GROUPS = {"smoke": checks.smoke, "conformance": checks.conformance, "numerics": numerics, "errors": checks.errors,
-          "memory": checks.memory, "sanitizer": checks.sanitizer, "bench": bench.group, "peer": peer}
-GPU_ONLY = ("errors", "memory", "sanitizer", "peer")
+          "memory": checks.memory, "sanitizer": checks.sanitizer, "bench": bench.group, "peer": peer, "ops": ops}
+GPU_ONLY = ("errors", "memory", "sanitizer", "peer", "ops")
 
 
 def measure(args):

@@ -227,7 +227,11 @@ Command addBench(CLI::App &app, const std::string &name) {
   addLoadFlags(*sub, flags->load);
   sub->footer("Example:\n  " + name + " bench --threads 2 --prompt 512 --gen 128\n  " + name + " bench --batch 1,16,64\n  " + name +
               " bench --profile --prompt 512 && llmc explain " + name + " --profile " + usual);
-  return {sub, [flags, name] { return bench(*flags, name); }};
+  return {sub, [flags, name] {
+            if (!flags->profile.empty())
+              flags->generate = 1; // the token behind the prompt
+            return bench(*flags, name);
+          }};
 }
 
 } // namespace llmc

@@ -80,9 +80,10 @@ def Tile_AllocPipelineOp : Tile_AsyncOp<"alloc_pipeline", [MemoryEffects<[MemAll
 def Tile_RolesOp : Tile_AsyncOp<"roles", [SingleBlock, NoTerminator, NoRegionArguments, RecursiveMemoryEffects]> {
   let summary = "what the copying warp and what the computing warps do";
   let description = [{
-    The producer's region is run by one thread of the last warp, with `lanes` by all threads of it (copies that are dealt to
-    lanes, tile.gather_async, need them; the others take the first); the consumers' by all other warps. They run side by side
-    and meet only at pipelines.
+    The producer's region is run by the first thread of the schedule's `producers`, with `lanes` by all threads of their first
+    warp (copies that are dealt to lanes, tile.gather_async, need them; the others take the first); the consumers' by the
+    `threads` before them. They run side by side and meet only at pipelines. Where the producers are a whole warpgroup, they
+    leave their registers to the consumers.
 
     Example: `tile.roles producer { ... } consumers { ... }`
   }];

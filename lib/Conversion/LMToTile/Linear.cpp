@@ -193,7 +193,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
 
     int64_t panels = p.n / 16;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(bias ? Epilogue::Bias : Epilogue::None))) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(bias ? Epilogue::Bias : Epilogue::None), panels)) {
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
       int64_t blocks = p.take(schedule, panels);
@@ -241,7 +241,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     // n is a multiple of 16 (lm-fuse-gate-up); an odd panel leaves 16 columns of padding to be zeroed.
     int64_t pairs = n / 16;
     bool ragged = n % 32;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), Epilogue::Gated)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), Epilogue::Gated, pairs)) {
       std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + schedule.name.str();
       int64_t blocks = p.take(schedule, pairs);
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {

@@ -2,6 +2,10 @@
 
 #include "Schedule.h"
 
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
 using namespace llmc;
 
 // int8 products unpack a record once per register tile: 16 tokens make that 4 % of the work. Prefill units
@@ -34,13 +38,13 @@ static constexpr LinearSchedule kTensorCoreGated[] = {
 };
 
 // More than one tile of tokens on dense weights: two warpgroups of 64 output columns each, fed by copies through shared memory. The
-// largest tile is 128 sums a thread.
+// largest tile is 128 sums a thread. From w64 on a table has what tilesFor chooses from.
 static constexpr LinearSchedule kWarpgroups[] = {
     {"m8", 8, 8, 8, 8, 0, 4, 128},
     {"w16", 16, 16, 16, 16, 0, 8, 64, true},
     {"w32", 32, 32, 32, 32, 0, 8, 64, true},
     {"w64", 64, 64, 64, 64, 0, 8, 64, true},
-    {"w128", 1024, 128, 128, 128, 0, 8, 64, true},
+    {"w128", UINT32_MAX, 128, 128, 128, 0, 8, 64, true},
     {"w256", UINT32_MAX, 256, 256, 256, 0, 8, 64, true},
 };
 
@@ -50,26 +54,53 @@ static constexpr LinearSchedule kWarpgroupsGated[] = {
     {"w16", 16, 16, 16, 16, 0, 4, 64, true},
     {"w32", 32, 32, 32, 32, 0, 4, 64, true},
     {"w64", 64, 64, 64, 64, 0, 4, 64, true},
-    {"w128", 1024, 128, 128, 128, 0, 4, 64, true},
+    {"w128", UINT32_MAX, 128, 128, 128, 0, 4, 64, true},
     {"w256", UINT32_MAX, 256, 256, 256, 0, 4, 64, true},
 };
 
-// A bias beside the sums: half as many tokens.
-static constexpr LinearSchedule kWarpgroupsBias[] = {
-    {"m8", 8, 8, 8, 8, 0, 4, 128},
-    {"w16", 16, 16, 16, 16, 0, 8, 64, true},
-    {"w32", 32, 32, 32, 32, 0, 8, 64, true},
-    {"w64", 64, 64, 64, 64, 0, 8, 64, true},
-    {"w128", UINT32_MAX, 128, 128, 128, 0, 8, 64, true},
-};
+// The CTAs that run at a time on the card of the measurements (H100 and H200 SXM).
+static constexpr int64_t kMultiprocessors = 132;
 
-llvm::ArrayRef<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue) {
+/// What `rows` tokens take in units of such a tile, one after the other: a unit's products, or where the tile is small its copies
+/// (128 rows of weights come with every tile of tokens), and a constant for its start and end. In products of one token; H200.
+static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t blocks) {
+  int64_t units = llvm::divideCeil(rows, tile.rowBlock) * blocks, tokens = tile.tokens;
+  return llvm::divideCeil(units, kMultiprocessors) * (std::max(tokens, (128 + tokens) * 55 / 100) + 20);
+}
+
+/// The table's small classes as they are, then for every number of tokens the tile that fills the card best. A bias beside the
+/// sums leaves no registers for the largest.
+static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule> table, bool bias, int64_t panels) {
+  constexpr size_t kFixed = 4; // up to w64
+  constexpr uint32_t kMost = 4096, kStep = 64;
+  llvm::SmallVector<LinearSchedule> classes(table.take_front(kFixed));
+  llvm::ArrayRef<LinearSchedule> tiles = table.drop_front(kFixed - 1).drop_back(bias);
+  int64_t blocks = llvm::divideCeil(panels, table.back().panels);
+  for (uint32_t rows = 2 * kStep; rows <= kMost; rows += kStep) {
+    const LinearSchedule &best =
+        *std::min_element(tiles.begin(), tiles.end(), [&](const LinearSchedule &x, const LinearSchedule &y) {
+          int64_t of = timeOf(x, rows, blocks), other = timeOf(y, rows, blocks);
+          return of != other ? of < other : x.tokens > y.tokens;
+        });
+    if (classes.back().name != best.name)
+      classes.push_back(best);
+    classes.back().maxRows = rows;
+  }
+  if (classes.back().name != tiles.back().name)
+    classes.push_back(tiles.back());
+  classes.back().maxRows = UINT32_MAX;
+  return classes;
+}
+
+llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels) {
   using Table = llvm::ArrayRef<LinearSchedule>;
   if (arith == lm::Arith::BF16 && wide)
-    return epilogue == Epilogue::Gated ? Table(kWarpgroupsGated) : epilogue == Epilogue::Bias ? Table(kWarpgroupsBias) : kWarpgroups;
+    return tilesFor(epilogue == Epilogue::Gated ? Table(kWarpgroupsGated) : kWarpgroups, epilogue == Epilogue::Bias, panels);
+  bool two = epilogue == Epilogue::Gated || epilogue == Epilogue::LongRecords;
+  Table table = kWide;
   if (arith == lm::Arith::BF16)
-    return epilogue == Epilogue::Gated || epilogue == Epilogue::LongRecords ? Table(kTensorCoreGated) : kTensorCore;
-  if (arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32)
-    return kQuantized;
-  return kWide;
+    table = two ? Table(kTensorCoreGated) : kTensorCore;
+  else if (arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32)
+    table = kQuantized;
+  return llvm::SmallVector<LinearSchedule>(table);
 }

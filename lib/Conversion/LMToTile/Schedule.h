@@ -27,9 +27,9 @@ inline constexpr int64_t kRasterRows = 8;
 /// addresses do.
 enum class Epilogue { None, Bias, Gated, LongRecords };
 
-/// The classes of an arithmetic, ascending; `wide`: dense bf16 weights in whole steps of k, on a GPU. Measured:
-/// docs/performance.md.
-llvm::ArrayRef<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue);
+/// The classes of an arithmetic for a product of `panels` panels, ascending; `wide`: dense bf16 weights in whole steps of k, on
+/// a GPU. Measured: docs/performance.md.
+llvm::SmallVector<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels);
 
 /// Query tokens of an attention tile: decode and prefill.
 inline constexpr uint32_t kDecodeQueryTokens = 1;

@@ -112,6 +112,10 @@ private:
   // Staged.cpp
   mlir::LogicalResult emitDealColumns(tile::DealColumnsOp op);
   mlir::LogicalResult emitStoreStaged(tile::StoreStagedOp op);
+  /// Whether an f32 result goes through shared memory, and how.
+  bool storesInChunks(tile::StoreOp op, const Layout &layout);
+  mlir::LogicalResult emitStoreInChunks(tile::StoreOp op, const Layout &layout);
+  void storeChunk(tile::StoreOp op, mlir::Value staging, int64_t first, int64_t count, int64_t rowBytes);
   void stage(mlir::Value ring, const Values &registers, int64_t rows);
 
   // Dot.cpp

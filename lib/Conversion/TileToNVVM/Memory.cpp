@@ -208,6 +208,8 @@ LogicalResult Emitter::emitStore(tile::StoreOp op) {
     return success();
   }
   const Layout layout = isFree(op.getValue()) ? layoutOfConstant(cta, vector) : layouts.of(op.getValue());
+  if (storesInChunks(op, layout))
+    return emitStoreInChunks(op, layout);
   Values values = regsIn(op.getValue(), layout);
   Value limit = op.getLimit() ? scalar(op.getLimit()) : Value();
   Value outerIndex = limit ? scalar(op.getIndices()[memref.getRank() - vector.getRank()]) : Value();

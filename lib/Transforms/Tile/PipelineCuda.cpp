@@ -32,6 +32,7 @@ namespace {
 constexpr int64_t kStepK = 64, kColumns = 128, kConsumers = 256; // k of a slot; two warpgroups of 64 columns
 constexpr int64_t kFewRows = 128; // up to so many, sums and addresses fit the registers that each thread of a CTA can have
 // Of the 227 KiB of an sm_90 CTA, without the barriers.
+constexpr int64_t kStoreBytes = 33 * 1024; // that the lowering of an f32 store takes (TileToNVVM/Staged.cpp)
 constexpr int64_t kSharedBytes = 226 * 1024, kMaxStages = 6, kRowBytes = 2 * kStepK;
 
 /// What the pass looks for: a loop of one product or of a pair, and where the operands come from.
@@ -101,16 +102,15 @@ public:
 
   void run() {
     b.setInsertionPoint(p.loop);
-    int64_t slot = kRowBytes * (p.rows + kColumns), staging = 0;
-    if ((staged = stagedStore()))
-      staging = kRowBytes * p.rows;
+    staged = stagedStore();
+    int64_t slot = kRowBytes * (p.rows + kColumns), staging = staged ? kRowBytes * p.rows : kStoreBytes;
     int64_t stages = std::clamp<int64_t>((kSharedBytes - staging) / slot, 2, kMaxStages);
     auto ring = [&](int64_t rows, int64_t stages) -> Value {
       return tile::AllocRingOp::create(b, loc, tile::RingType::get(b.getContext(), rows, kStepK, stages));
     };
     tokens = ring(p.rows, stages);
     weights = ring(kColumns, stages);
-    if (staging)
+    if (staged)
       stagingRing = ring(p.rows, 1);
     pipeline = tile::AllocPipelineOp::create(b, loc, tile::PipelineType::get(b.getContext(), stages));
     panels = p.paired() ? interleavedPanels() : p.panels.front().getMemref();

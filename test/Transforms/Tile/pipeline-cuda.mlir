@@ -57,6 +57,12 @@
 // NVVM: nvvm.mbarrier.arrive
 // NVVM: llvm.inline_asm has_side_effects {{.*}} "wgmma.wait_group.sync.aligned 0;"
 // NVVM: nvvm.mbarrier.arrive
+// The result goes through shared memory, 64 rows at a time.
+// NVVM: nvvm.barrier id
+// NVVM-COUNT-32: llvm.store %{{.*}} {alignment = 4 : i64} : f32, !llvm.ptr<3>
+// NVVM: nvvm.barrier id
+// NVVM-COUNT-8: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+// NVVM: nvvm.barrier id
 tile.kernel @wide(%x: memref<?x256xbf16>, %w: memref<12x16x256xbf16>, %out: memref<?x192xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

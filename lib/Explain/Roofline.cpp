@@ -56,6 +56,7 @@ private:
       left = std::min(left, row->intensity());
       right = std::max(right, row->intensity());
       low = std::min(low, speed(*row));
+      high = std::max(high, speed(*row)); // above the roof: from a cache, or a profile with hiccups
     }
     for (uint32_t arithmetic : arithmetics) {
       const double peak = e.hardware.peak(arithmetic), ridge = peak / e.hardware.bandwidth;

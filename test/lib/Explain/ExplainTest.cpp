@@ -212,6 +212,15 @@ TEST(Explain, PointsLieOnTheRoofOrBelow) {
   EXPECT_GT(attribute(predicted, first, "cx"), attribute(predicted, second, "cx")); // 2.4 and 1.8 FLOP/byte
 }
 
+TEST(Explain, PointsAboveEveryRoofAreInsideThePicture) {
+  Explained explained;
+  explained.measured = true;
+  explained.profile.steps[0].launches[1].seconds = explained.profile.steps[0].launches[3].seconds = 1e-9;
+  const std::string html = explainHtml(explained());
+  for (size_t at = html.find("<circle"); at != std::string::npos; at = html.find("<circle", at + 1))
+    EXPECT_GT(attribute(html, at, "cy"), 0);
+}
+
 TEST(Explain, AModuleWithoutAnyKnownWork) {
   Explained explained;
   llmc_launch_v1 head = two::kLaunches[4];

@@ -242,7 +242,7 @@ static bool takesWarpgroups(const AttentionShape &s) {
 /// Of a kernel for warpgroups: all columns of V, longer steps.
 static AttentionShape wideShape(AttentionShape s) {
   s.vParts = 1;
-  s.pages = s.headDim > 192 ? 3 : s.headDim > 128 ? 4 : 8; // what the registers of 64 rows leave to scores
+  s.pages = s.headDim > 192 ? 2 : s.headDim > 128 ? 4 : 8; // what the registers of 64 rows leave to scores
   s.splits = true;
   return s;
 }

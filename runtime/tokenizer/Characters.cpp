@@ -39,9 +39,9 @@ static uint8_t classify(uint32_t c) {
   case UTF8PROC_CATEGORY_LT:
   case UTF8PROC_CATEGORY_LM:
   case UTF8PROC_CATEGORY_LO: classes = kLetter | kWord; break;
-  case UTF8PROC_CATEGORY_MN: classes = kMark | kNonspacing | kWord; break;
+  case UTF8PROC_CATEGORY_MN:
   case UTF8PROC_CATEGORY_MC:
-  case UTF8PROC_CATEGORY_ME: classes = kMark | kWord; break;
+  case UTF8PROC_CATEGORY_ME: classes = kWord; break;
   case UTF8PROC_CATEGORY_ND:
   case UTF8PROC_CATEGORY_NL: classes = kNumber | kWord; break;
   case UTF8PROC_CATEGORY_NO: classes = kNumber; break;
@@ -55,9 +55,6 @@ static uint8_t classify(uint32_t c) {
   case UTF8PROC_CATEGORY_ZS:
   case UTF8PROC_CATEGORY_ZL:
   case UTF8PROC_CATEGORY_ZP: classes = kSpace; break;
-  case UTF8PROC_CATEGORY_CC:
-  case UTF8PROC_CATEGORY_CF:
-  case UTF8PROC_CATEGORY_CO: classes = kOther; break;
   default: break;
   }
   if ((c >= '\t' && c <= '\r') || c == 0x85)

@@ -10,12 +10,9 @@ namespace llmc {
 enum CharacterClass : uint8_t {
   kLetter = 1,        // L
   kNumber = 2,        // N: Nd, Nl, No
-  kMark = 4,          // M
-  kSpace = 8,         // White_Space, `\s` of the reference's regular expressions
-  kPunctuation = 16,  // P and all of ASCII's
-  kWord = 32,         // `\w`: Alphabetic, M, Nd, Pc, Join_Control
-  kNonspacing = 64,   // Mn
-  kOther = 128,       // Cc, Cf, Co
+  kSpace = 4,         // White_Space, `\s` of the reference's regular expressions
+  kPunctuation = 8,   // P and all of ASCII's
+  kWord = 16,         // `\w`: Alphabetic, M, Nd, Pc, Join_Control
 };
 
 namespace detail {

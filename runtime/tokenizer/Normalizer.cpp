@@ -1,6 +1,7 @@
 #include "runtime/tokenizer/Normalizer.h"
 
 #include "runtime/tokenizer/Characters.h"
+#include "runtime/tokenizer/ReferenceMarks.inc"
 #include "runtime/tokenizer/Utf8.h"
 
 #include <utf8proc.h>
@@ -100,9 +101,14 @@ static std::string lowercase(std::string_view text) {
   });
 }
 
-static std::string dropClass(std::string_view text, uint8_t classes) {
-  return mapCharacters(text, [classes](uint32_t c, std::string_view bytes, std::string &out) {
-    if (!(classesOf(c) & classes))
+template <size_t N> static bool isAmong(const uint32_t (&ranges)[N][2], uint32_t c) {
+  const auto *after = std::upper_bound(std::begin(ranges), std::end(ranges), c, [](uint32_t value, const uint32_t(&range)[2]) { return value < range[0]; });
+  return after != std::begin(ranges) && c <= after[-1][1];
+}
+
+template <size_t N> static std::string drop(std::string_view text, const uint32_t (&ranges)[N][2]) {
+  return mapCharacters(text, [&](uint32_t c, std::string_view bytes, std::string &out) {
+    if (!isAmong(ranges, c))
       out += bytes;
   });
 }
@@ -128,12 +134,11 @@ static bool isIdeograph(uint32_t c) {
 static std::string bert(const NormalizerStep &step, std::string text) {
   if (step.cleanText)
     text = mapCharacters(text, [](uint32_t c, std::string_view bytes, std::string &out) {
-      const uint8_t classes = classesOf(c);
       if (c == '\t' || c == '\n' || c == '\r')
         out += ' ';
-      else if (c == utf8::kReplacement || classes & kOther) // the other spaces among control characters go, too
+      else if (isAmong(kReferenceControls, c)) // the other spaces among control characters go, too
         return;
-      else if (classes & kSpace)
+      else if (isUnicodeSpace(c))
         out += ' ';
       else
         out += bytes;
@@ -146,7 +151,7 @@ static std::string bert(const NormalizerStep &step, std::string text) {
         out += bytes;
     });
   if (step.stripAccents)
-    text = dropClass(normalForm(text, false, false), kNonspacing);
+    text = drop(normalForm(text, false, false), kReferenceNonspacing);
   return step.lowercase ? lowercase(text) : text;
 }
 
@@ -226,7 +231,7 @@ std::string Normalizer::apply(const Step &step, std::string text) const {
   case Kind::NFKD: return normalForm(text, true, false);
   case Kind::Lowercase: return lowercase(text);
   case Kind::Strip: return strip(text, data.left, data.right);
-  case Kind::StripAccents: return dropClass(text, kMark);
+  case Kind::StripAccents: return drop(text, kReferenceMarks);
   case Kind::Prepend: return text.empty() ? text : data.text + text;
   case Kind::Replace: return replaceAll(text, data.text, data.content);
   case Kind::ReplaceRegex: return step.pattern->replace(text, data.content);

@@ -64,6 +64,8 @@ static void checkIds(const TokenizerData &data) {
   check(data.bosId, "a beginning-of-sequence id");
   for (int32_t id : data.prefixIds)
     check(id, "an id in front of the text");
+  for (int32_t id : data.suffixIds)
+    check(id, "an id behind the text");
   check(data.padId, "a padding id");
   check(data.unkId, "an unknown-token id");
   for (int32_t id : data.eosIds)
@@ -151,7 +153,12 @@ void Tokenizer::build(const TokenizerData &data, std::vector<MergeIds> merges, s
   if (prefix.empty() && bos >= 0)
     prefix = {bos};
   pad = data.padId;
+  suffix = data.suffixIds;
+  std::erase(suffix, -1);
+  if (suffix.empty() && !eos.empty())
+    suffix = {eos.front()};
   bosByDefault = data.addBos && data.bosId >= 0;
+  eosByDefault = data.addEos && !suffix.empty();
 }
 
 void Tokenizer::readAdded(const TokenizerData &data) {
@@ -285,14 +292,17 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, std::span<const Te
   return ids;
 }
 
-std::vector<int32_t> Tokenizer::encode(std::string_view text, bool parseSpecial, bool addBos) const {
+std::vector<int32_t> Tokenizer::encode(std::string_view text, bool parseSpecial, bool addBos, bool addEos) const {
   std::string sanitized;
   if (utf8::firstInvalid(text) != text.size()) {
     sanitized = utf8::sanitize(text);
     text = sanitized;
   }
   const TextRange whole{0, text.size()};
-  return encode(text, std::span<const TextRange>(&whole, parseSpecial ? 1 : 0), addBos);
+  std::vector<int32_t> ids = encode(text, std::span<const TextRange>(&whole, parseSpecial ? 1 : 0), addBos);
+  if (addEos)
+    ids.insert(ids.end(), suffix.begin(), suffix.end());
+  return ids;
 }
 
 std::vector<int32_t> Tokenizer::encode(std::span<const TextPart> parts, bool addBos) const {

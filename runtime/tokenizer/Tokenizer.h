@@ -5,7 +5,7 @@
 // and decode may be called from several threads.
 //
 //   Tokenizer tokenizer = Tokenizer::load(bytes); // of TokenizerData::serialize
-//   std::vector<int32_t> ids = tokenizer.encode(text, /*parseSpecial=*/false, tokenizer.addsBos());
+//   std::vector<int32_t> ids = tokenizer.encode(text, /*parseSpecial=*/false, tokenizer.addsBos(), tokenizer.addsEos());
 //
 // A spelling of a special token in user text stays text: encode with parseSpecial
 // false never gives a special token of more than one character, whatever the model.
@@ -49,10 +49,11 @@ public:
   /// Ids of `text`. parseSpecial: spellings of special tokens become those tokens
   /// (a rendered chat template); otherwise they stay text (user input). addBos
   /// puts the beginning-of-sequence id in front, if the model has one (or the several
-  /// ids that its post-processor puts there). Malformed
+  /// ids that its post-processor puts there); addEos puts the ids behind it that end a text (of a
+  /// post-processor, or the end-of-sequence id), if the model has any. Malformed
   /// UTF-8 counts as U+FFFD, one per maximal subpart. Time is near linear in the
   /// text, stack use constant. Throws Error when a pattern exceeds its limits.
-  std::vector<int32_t> encode(std::string_view text, bool parseSpecial, bool addBos) const;
+  std::vector<int32_t> encode(std::string_view text, bool parseSpecial, bool addBos, bool addEos = false) const;
 
   /// Ids of the parts as one text: normalisation, splitting and tokens that are not special
   /// reach across their borders. A special token counts only where it lies within neighbouring
@@ -77,6 +78,9 @@ public:
   const std::vector<int32_t> &eosIds() const { return eos; }
   /// Whether plain text (not a rendered chat) starts with bosId by default.
   bool addsBos() const { return bosByDefault; }
+  /// Whether plain text ends with more ids by default, as a whole text of an encoder (BERT, T5); a prompt that is to
+  /// be continued does not want them.
+  bool addsEos() const { return eosByDefault; }
 
 private:
   friend class DecodeStream;
@@ -104,9 +108,9 @@ private:
   /// Contents of added tokens that the normaliser changes: as the reference does, decoding gives these.
   std::unordered_map<int32_t, std::string> normalizedContents;
   std::vector<bool> special; // by id
-  std::vector<int32_t> eos, prefix; // prefix: what addBos puts in front
+  std::vector<int32_t> eos, prefix, suffix; // what addBos puts in front and addEos behind
   int32_t bos = -1, pad = -1;
-  bool bosByDefault = false;
+  bool bosByDefault = false, eosByDefault = false;
 };
 
 } // namespace llmc

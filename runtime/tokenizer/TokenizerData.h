@@ -46,7 +46,7 @@ struct NormalizerStep {
     NFKD,
     Lowercase,
     Strip,          // left, right: White_Space at the ends
-    StripAccents,   // drops nonspacing marks (Mn); mostly after NFD
+    StripAccents,   // drops marks, as far as HF tokenizers knows them (ReferenceMarks.inc); mostly after NFD
     Prepend,        // text, unless empty
     Replace,        // every literal `text` by `content`
     ReplaceRegex,   // every match of `text` by `content` (no groups)

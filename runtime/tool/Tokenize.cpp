@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 struct TokenizeFlags {
   LoadFlags load;
   std::string text, file;
-  bool special = false, bos = false, noBos = false, count = false, pieces = false, json = false;
+  bool special = false, bos = false, noBos = false, eos = false, noEos = false, count = false, pieces = false, json = false;
 };
 
 struct DetokenizeFlags {
@@ -46,7 +46,10 @@ int tokenize(const TokenizeFlags &flags, const std::string &name, bool textGiven
   const Tokenizer &tokenizer = model.tokenizer();
   if (flags.bos && tokenizer.bosId() < 0)
     throw Error("--bos: the model has no beginning-of-sequence token");
-  std::vector<int32_t> ids = tokenizer.encode(text, flags.special, flags.bos || (tokenizer.addsBos() && !flags.noBos));
+  if (flags.eos && tokenizer.eosIds().empty())
+    throw Error("--eos: the model has no end-of-sequence token");
+  std::vector<int32_t> ids = tokenizer.encode(text, flags.special, flags.bos || (tokenizer.addsBos() && !flags.noBos),
+                                              flags.eos || (tokenizer.addsEos() && !flags.noEos));
   if (flags.count) {
     print(flags.json ? Json({{"count", ids.size()}}).dump() + "\n" : std::to_string(ids.size()) + "\n");
   } else if (flags.json) {
@@ -110,6 +113,8 @@ Command addTokenize(CLI::App &app, const std::string &name) {
   sub->add_flag("--special", flags->special, "what looks like a control token is one (default: it is text)");
   auto *bos = sub->add_flag("--bos", flags->bos, "begin with the beginning-of-sequence token (default: if the model's tokenizer does)");
   sub->add_flag("--no-bos", flags->noBos, "do not")->excludes(bos);
+  auto *eos = sub->add_flag("--eos", flags->eos, "end with the end-of-sequence token (default: if the model's tokenizer does)");
+  sub->add_flag("--no-eos", flags->noEos, "do not")->excludes(eos);
   addPackageFlag(*sub, flags->load);
   sub->footer("Examples:\n  " + name + " tokenize \"Hello, world\"\n  " + name + " tokenize --file book.txt --count\n  " + name +
               " tokenize --special --pieces \"<|im_start|>user\"");

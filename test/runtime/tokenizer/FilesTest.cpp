@@ -118,6 +118,9 @@ TEST(PostProcessor, Template) {
   EXPECT_EQ(data.suffixIds, (std::vector<int32_t>{6}));
   EXPECT_EQ(data.eosIds, (std::vector<int32_t>{6}));
   EXPECT_EQ(plain(data, "ab"), (std::vector<int32_t>{5, 2}));
+  EXPECT_TRUE(Tokenizer::create(data).addsEos());
+  EXPECT_EQ(Tokenizer::create(data).encode("ab", false, true, true), (std::vector<int32_t>{5, 2, 6}));
+  EXPECT_EQ(Tokenizer::create(data).encode("", false, true, true), (std::vector<int32_t>{5, 6}));
   // A rendered chat template has written its own.
   EXPECT_EQ(Tokenizer::create(data).encode("<s>ab", true, false), (std::vector<int32_t>{5, 2}));
 }

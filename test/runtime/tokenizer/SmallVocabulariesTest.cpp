@@ -78,6 +78,15 @@ void expectIds(const Tokenizer &tokenizer, const json &hashes, bool special, con
   }
 }
 
+/// With what the tokenizer puts in front of a text and behind it.
+void expectEnds(const Tokenizer &tokenizer, const json &hashes, const std::string &name) {
+  ASSERT_GE(hashes.size(), 20u);
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    std::vector<int32_t> ids = tokenizer.encode(texts()[i], true, tokenizer.addsBos(), tokenizer.addsEos());
+    EXPECT_EQ(fnv(ids), hashes[i].get<uint32_t>()) << name << ", with its ends, text " << i << ": " << goldens()["texts"][i] << " gave " << json(ids);
+  }
+}
+
 void expectText(const Tokenizer &tokenizer, const json &cases, const std::string &name) {
   for (const json &c : cases) {
     auto ids = c[0].get<std::vector<int32_t>>();
@@ -183,6 +192,7 @@ TEST(SmallVocabularies, TokenizerJson) {
     Tokenizer tokenizer = Tokenizer::load(ofJson(golden["json"]).serialize());
     expectIds(tokenizer, golden["plain"], false, name);
     expectIds(tokenizer, golden["special"], true, name);
+    expectEnds(tokenizer, golden["ends"], name);
     expectText(tokenizer, golden["decode"], name);
   }
 }

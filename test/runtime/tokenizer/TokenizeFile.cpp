@@ -60,7 +60,7 @@ static std::string answer(const Tokenizer &tokenizer, char what, const std::stri
   if (what == 'e' || what == 's')
     return bytesOf(tokenizer.encode(payload, what == 's', false));
   if (what == 'p')
-    return bytesOf(tokenizer.encode(payload, true, tokenizer.addsBos()));
+    return bytesOf(tokenizer.encode(payload, true, tokenizer.addsBos(), tokenizer.addsEos()));
   if (what == 'b')
     return timeOf(tokenizer, payload);
   std::vector<int32_t> ids(payload.size() / sizeof(int32_t));

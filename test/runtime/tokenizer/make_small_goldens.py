@@ -5,7 +5,7 @@
 
 "tokenizers": name -> {"json": a tokenizer.json, "gguf": {metadata beside tokens and merges} where
 a GGUF file can say the same}; "models": name -> {"base64": a tokenizer.model}. Each has "plain"
-(special tokens stay text) and "special": FNV-1a of the ids of every text of "texts", and "decode":
+(special tokens stay text) and "special": FNV-1a of the ids of every text of "texts", "ends": of the first texts with what the post-processor adds, and "decode":
 [ids, text, text without special tokens].
 """
 import base64
@@ -182,6 +182,7 @@ def goldens_of(tokenizer, texts):
     for name in ("plain", "special"):
         tokenizer.encode_special_tokens = name == "plain"
         out[name] = [fnv(tokenizer.encode(valid(t), add_special_tokens=False).ids) for t in texts]
+    out["ends"] = [fnv(tokenizer.encode(valid(t), add_special_tokens=True).ids) for t in texts[:24]]
     rng = random.Random(7)
     out["decode"] = []
     for i in range(24):

@@ -99,7 +99,8 @@ Value Runtime::evaluateCall(const Expr &expr, const Value *caller) {
     for (const auto &other : named)
       if (other.first == "caller")
         fail("expected the argument 'caller' once, got it twice");
-    named.emplace_back("caller", *caller);
+    // Behind the named arguments, before those of a dict: a macro shows the order as kwargs.
+    named.emplace(named.begin() + static_cast<ptrdiff_t>(expr.arguments.named.size()), "caller", *caller);
   }
   at = callee.at;
   if (method)

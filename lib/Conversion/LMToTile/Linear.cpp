@@ -193,7 +193,9 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
 
     int64_t panels = p.n / 16;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(bias ? Epilogue::Bias : Epilogue::None), panels)) {
+    // A residual whose columns end inside a unit is masked column by column: as many registers as a bias.
+    bool crowded = bias || (residual && panels % 8);
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(crowded ? Epilogue::Bias : Epilogue::None), panels)) {
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
       int64_t blocks = p.take(schedule, panels);

@@ -6,8 +6,8 @@
 needs the packages transformers and jinja2. A grammar makes expressions, filters
 with arguments, methods, formats, loops, macros, scopes and white space control over
 a fixed context. Both must give the same text, or both refuse. Not compared: texts
-with an address in memory or a complex number (which this engine refuses), and what the
-reference takes too long for. The order of a set of strings changes from one run of
+with an address in memory or a complex number (which this engine refuses), what changes
+with jinja2's optimizer (depends_on_folding), and what the reference takes too long for. The order of a set of strings changes from one run of
 Python to the next: where the reference itself does, the same characters count as equal.
 """
 import argparse
@@ -20,6 +20,8 @@ import re
 import signal
 import subprocess
 import sys
+
+import jinja2.nodes
 
 import reference
 
@@ -319,6 +321,31 @@ def expected(source, seconds=5):
         signal.alarm(0)
 
 
+def constant(node):
+    """The value that jinja2's optimizer computes ahead; None: it does not."""
+    try:
+        return node.as_const()
+    except jinja2.nodes.Impossible:
+        return None
+
+
+def depends_on_folding(source):
+    """Whether the reference's answer depends on what its optimizer computes ahead: (5)[1:] is undefined or an error, and of -2 ** n
+    its Python is -(2 ** n) where -2 is such a constant and n is none."""
+    tree = reference.compile_template(source).environment.parse(source)
+    for node in tree.find_all((jinja2.nodes.Getitem, jinja2.nodes.Pow)):
+        if isinstance(node, jinja2.nodes.Pow):
+            base = constant(node.left)
+            if isinstance(base, (int, float)) and base < 0 and constant(node.right) is None:
+                return True
+        elif isinstance(node.arg, jinja2.nodes.Slice) and (value := constant(node.node)) is not None:
+            try:
+                value[:]
+            except Exception:  # whatever Python says of it
+                return True
+    return False
+
+
 @functools.cache
 def reference_with(seed):
     """A process with other hashes of strings: a template a line in, its text a line out."""
@@ -363,6 +390,9 @@ def main():
             if answer.get("text") != text and text is not None and order_is_open(source, text, answer.get("text")):
                 reordered += 1
             elif answer.get("text") != text:
+                if text is not None and depends_on_folding(source):
+                    left_out += 1
+                    continue
                 differing += 1
                 if differing <= options.show:
                     print(f"--- {options.seed}/{start + i}\n{source}\n  reference: {error or json.dumps(text, ensure_ascii=False)}\n  got:       {json.dumps(answer, ensure_ascii=False)}")

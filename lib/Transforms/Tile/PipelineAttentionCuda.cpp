@@ -254,9 +254,14 @@ private:
       walk.again.value(value);
       return;
     }
-    for (Steps &steps : a.loops)
-      if (op == steps.scores || op == steps.update) // of the update what it adds to and its probabilities
-        return op == steps.scores ? void() : (prepare(walk, op->getOperand(0), loop), prepare(walk, op->getOperand(2), loop));
+    for (Steps &steps : a.loops) {
+      if (op == steps.scores)
+        return;
+      if (op == steps.update) { // what it adds to and its probabilities; its values are a ring's
+        prepare(walk, steps.update.getA(), loop);
+        return prepare(walk, steps.update.getAcc(), loop);
+      }
+    }
     for (Value operand : op->getOperands())
       prepare(walk, operand, loop);
   }
@@ -315,8 +320,8 @@ private:
     known.map(steps.p, p);
     scf::ForOp loop = steps.loop;
     for (auto [i, yielded] : llvm::enumerate(loop.getYieldedValues()))
-      next.carried.push_back(copyOf(walk, i == steps.accIndex ? Value(steps.update->getOperand(2)) : yielded, loop, known));
-    next.p = copyOf(walk, steps.update->getOperand(0), loop, known);
+      next.carried.push_back(copyOf(walk, i == steps.accIndex ? Value(steps.update.getAcc()) : yielded, loop, known));
+    next.p = copyOf(walk, steps.update.getA(), loop, known);
     return next;
   }
 

@@ -77,7 +77,9 @@ static Value visible(KernelBuilder &k, const AttentionShape &s, Value positions,
 
 /// `x` as the left operand of a product.
 static Value operandOf(KernelBuilder &k, const AttentionShape &s, Value x) {
-  return s.gpu && getElementTypeOrSelf(x.getType()).isF32() ? arith::TruncFOp::create(k.b, k.loc, cast<VectorType>(x.getType()).clone(k.b.getBF16Type()), x) : x;
+  if (!s.gpu || !getElementTypeOrSelf(x.getType()).isF32())
+    return x;
+  return arith::TruncFOp::create(k.b, k.loc, cast<VectorType>(x.getType()).clone(k.b.getBF16Type()), x);
 }
 
 /// The blocks of one step of the loop as right operands: keys and values.

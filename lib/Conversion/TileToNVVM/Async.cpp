@@ -228,8 +228,8 @@ LogicalResult Emitter::emitStart(tile::StartOp op) {
   return success();
 }
 
-/// K-major tile with 128-byte swizzling (PTX ISA 9.7.16.5.1.2.1): start, stride of 8 rows = 1024 bytes, mode 1.
-Value Emitter::descriptor(Value ring, Value slot, Value rowOffset) {
+/// Tile with 128-byte swizzling (PTX ISA 9.7.16.5.1): start, stride of 8 rows = 1024 bytes, mode 1.
+Value Emitter::descriptor(Value ring, Value slot, Value rowOffset, int64_t leading) {
   auto type = cast<tile::RingType>(ring.getType());
   Value place = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), dynamicShared(dynamicPlaces.at(ring)));
   Value bytes = mul(slot, slotBytes(type));
@@ -238,7 +238,7 @@ Value Emitter::descriptor(Value ring, Value slot, Value rowOffset) {
   place = arith::AddIOp::create(b, loc, place, arith::IndexCastOp::create(b, loc, b.getI32Type(), bytes));
   Value start = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, place, i32(4)), i32(0x3FFF));
   Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), start);
-  uint64_t mode = (uint64_t(1) << 62) | (uint64_t(1024 >> 4) << 32) | (uint64_t(1) << 16);
+  uint64_t mode = (uint64_t(1) << 62) | (uint64_t(1024 >> 4) << 32) | (uint64_t(leading >> 4) << 16);
   return arith::OrIOp::create(b, loc, wide, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(static_cast<int64_t>(mode))));
 }
 

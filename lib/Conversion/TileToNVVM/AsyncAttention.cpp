@@ -81,13 +81,8 @@ LogicalResult Emitter::emitWarpgroupDotRows(tile::WarpgroupDotRowsOp op) {
 LogicalResult Emitter::emitWarpgroupUpdate(tile::WarpgroupUpdateOp op) {
   auto ring = cast<tile::RingType>(op.getB().getType());
   Value slot = slotOf(scalar(op.getRoundB()), ring.getStages()).first;
-  // Rows of 8 k follow each other after 1024 bytes, panels of 64 columns after as many rows as the ring has.
-  Value place = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), slotAddress(op.getB(), slot));
-  Value start = arith::ExtUIOp::create(b, loc, b.getI64Type(),
-                                       arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, place, i32(4)), i32(0x3FFF)));
-  uint64_t mode = (uint64_t(1) << 62) | (uint64_t(1024 >> 4) << 32) | (uint64_t(ring.getRows() * kRowBytes >> 4) << 16);
-  start = arith::OrIOp::create(b, loc, start, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(static_cast<int64_t>(mode))));
-
+  // Panels of 64 columns follow each other after as many rows as the ring has.
+  Value start = descriptor(op.getB(), slot, {}, ring.getRows() * kRowBytes);
   Value chain = scalar(op.getAcc());
   size_t count = cast<LLVM::LLVMStructType>(chain.getType()).getBody().size();
   int64_t columns = cast<tile::InFlightType>(op.getAcc().getType()).getVector().getDimSize(1);

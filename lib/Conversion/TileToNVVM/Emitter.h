@@ -100,7 +100,8 @@ private:
   std::pair<mlir::Value, mlir::Value> slotOf(mlir::Value round, int64_t stages);
   mlir::Value barrier(mlir::Value pipeline, mlir::Value slot, bool empty);
   mlir::Value dynamicShared(int64_t offset);
-  mlir::Value descriptor(mlir::Value ring, mlir::Value slot, mlir::Value rowOffset);
+  /// `leading`: bytes from one panel of columns to the next where k runs down the rows (16: k runs along them, unused).
+  mlir::Value descriptor(mlir::Value ring, mlir::Value slot, mlir::Value rowOffset, int64_t leading = 16);
   static int64_t slotBytes(tile::RingType ring) { return ring.getRows() * ring.getColumns() * 2; }
 
   // AsyncAttention.cpp

@@ -95,6 +95,16 @@ double Explanation::memoryShare() const {
   return predicted > 0 ? seconds / predicted : 0;
 }
 
+KernelRow Explanation::total() const {
+  KernelRow all;
+  all.work = work;
+  all.predicted = predicted;
+  all.measured = measured;
+  for (const KernelRow &row : rows)
+    all.launches += row.launches;
+  return all;
+}
+
 std::string llmc::layersText(const std::vector<int32_t> &layers) {
   std::string text;
   for (size_t i = 0; i < layers.size();) {

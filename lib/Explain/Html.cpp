@@ -62,18 +62,13 @@ static std::string table(const Explanation &e) {
   heads.push_back("share");
   std::string result = "<div class=\"table\"><table>\n<thead><tr>" + cells(heads, "th", 3) + "</tr></thead>\n<tbody>\n";
   const double total = e.measured.value_or(e.predicted);
-  KernelRow all;
-  all.work = e.work;
-  all.predicted = e.predicted;
-  all.measured = e.measured;
   for (const KernelRow &row : e.rows) {
-    all.launches += row.launches;
     result += "<tr>" + cells({escaped(row.op), escaped(row.kernel), layersText(row.layers)}, "td", 3) + cells(workCells(row), "td", 0) +
               text("<td class=\"%s\">%s</td>", row.memoryBound() ? "memory" : "compute", ceilingText(row, e.hardware).c_str()) +
               cells(timeCells(row, total), "td", 0) + "</tr>\n";
   }
-  return result + "<tr class=\"total\">" + cells({"total", "", ""}, "td", 3) + cells(workCells(all), "td", 0) + "<td></td>" +
-         cells(timeCells(all, total), "td", 0) + "</tr>\n</tbody></table></div>\n";
+  return result + "<tr class=\"total\">" + cells({"total", "", ""}, "td", 3) + cells(workCells(e.total()), "td", 0) + "<td></td>" +
+         cells(timeCells(e.total(), total), "td", 0) + "</tr>\n</tbody></table></div>\n";
 }
 
 std::string llmc::explainHtml(const Explanation &e) {

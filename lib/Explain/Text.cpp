@@ -46,15 +46,10 @@ std::string llmc::explainText(const Explanation &e) {
   if (e.measured)
     result += text(" %11s %9s", "measured ms", "of bound");
   result += text(" %7s  %-7s %s\n", "share", "layers", "op (kernel)");
-  KernelRow all;
-  all.work = e.work;
-  all.predicted = e.predicted;
-  all.measured = e.measured;
   for (const KernelRow &row : e.rows) {
-    all.launches += row.launches;
     result += tableLine(row, e.measured.value_or(e.predicted), layersText(row.layers), boundName(row),
                         printable(row.op) + " (" + printable(row.kernel, 120) + ")");
   }
-  result += tableLine(all, e.measured.value_or(e.predicted), "", "", "total");
+  result += tableLine(e.total(), e.measured.value_or(e.predicted), "", "", "total");
   return result + "\n" + summary(e) + "\n";
 }

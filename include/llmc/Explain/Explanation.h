@@ -47,6 +47,8 @@ struct Explanation {
   std::string device;          // with a profile: what ran it
 
   double memoryShare() const; // of the predicted time
+  /// All rows as one: launches, work and times.
+  KernelRow total() const;
 };
 
 struct ExplainRequest {

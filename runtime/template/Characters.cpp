@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/template/CharacterTables.inc"
+#include "runtime/tokenizer/CodePointRanges.h"
 
 using namespace llmc;
 using namespace llmc::jinja;
@@ -44,21 +45,17 @@ bool jinja::isAlpha(uint32_t c) {
   auto k = category(c);
   return k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_LO;
 }
-template <size_t n> static bool within(const uint32_t (&ranges)[n][2], uint32_t c) {
-  auto after = std::upper_bound(std::begin(ranges), std::end(ranges), c, [](uint32_t x, const auto &range) { return x < range[0]; });
-  return after != std::begin(ranges) && c <= (*(after - 1))[1];
-}
 
 bool jinja::isDecimal(uint32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
-bool jinja::isDigit(uint32_t c) { return isDecimal(c) || within(kOtherDigits, c); }
+bool jinja::isDigit(uint32_t c) { return isDecimal(c) || llmc::isAmong(kOtherDigits, c); }
 bool jinja::isNumeric(uint32_t c) {
   auto k = category(c);
-  return (k >= UTF8PROC_CATEGORY_ND && k <= UTF8PROC_CATEGORY_NO) || within(kOtherNumerics, c);
+  return (k >= UTF8PROC_CATEGORY_ND && k <= UTF8PROC_CATEGORY_NO) || llmc::isAmong(kOtherNumerics, c);
 }
 bool jinja::isAlnum(uint32_t c) { return isAlpha(c) || isNumeric(c); }
-bool jinja::isUpper(uint32_t c) { return category(c) == UTF8PROC_CATEGORY_LU || within(kOtherUppercase, c); }
+bool jinja::isUpper(uint32_t c) { return category(c) == UTF8PROC_CATEGORY_LU || llmc::isAmong(kOtherUppercase, c); }
 bool jinja::isLower(uint32_t c) {
-  return category(c) == UTF8PROC_CATEGORY_LL || within(kOtherLowercase, c);
+  return category(c) == UTF8PROC_CATEGORY_LL || llmc::isAmong(kOtherLowercase, c);
 }
 bool jinja::isTitle(uint32_t c) { return category(c) == UTF8PROC_CATEGORY_LT; }
 bool jinja::isWord(uint32_t c) { return c == '_' || isAlnum(c); }

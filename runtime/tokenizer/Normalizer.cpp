@@ -1,6 +1,7 @@
 #include "runtime/tokenizer/Normalizer.h"
 
 #include "runtime/tokenizer/Characters.h"
+#include "runtime/tokenizer/CodePointRanges.h"
 #include "runtime/tokenizer/ReferenceMarks.inc"
 #include "runtime/tokenizer/Utf8.h"
 
@@ -99,11 +100,6 @@ static std::string lowercase(std::string_view text) {
     else
       utf8::append(out, static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
   });
-}
-
-template <size_t N> static bool isAmong(const uint32_t (&ranges)[N][2], uint32_t c) {
-  const auto *after = std::upper_bound(std::begin(ranges), std::end(ranges), c, [](uint32_t value, const uint32_t(&range)[2]) { return value < range[0]; });
-  return after != std::begin(ranges) && c <= after[-1][1];
 }
 
 template <size_t N> static std::string drop(std::string_view text, const uint32_t (&ranges)[N][2]) {

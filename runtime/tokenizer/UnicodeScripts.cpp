@@ -1,12 +1,12 @@
 #include "runtime/tokenizer/UnicodeScripts.h"
 
 #include "llmc/Support/Error.h"
+#include "runtime/tokenizer/CodePointRanges.h"
 #include "runtime/tokenizer/Utf8.h"
 
 #include <pcre2.h>
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -76,12 +76,6 @@ static constexpr uint32_t kNewer[][2] = {
     {0x1FBF0, 0x1FBF9}, {0x2A6D7, 0x2A6DF}, {0x2B735, 0x2B738}, {0x2CEB0, 0x2EBE0}, {0x30000, 0x3134A},
 };
 
-static bool isNewer(uint32_t c) {
-  auto after = std::upper_bound(std::begin(kNewer), std::end(kNewer), c,
-                                [](uint32_t value, const uint32_t(&range)[2]) { return value < range[0]; });
-  return after != std::begin(kNewer) && c <= (*(after - 1))[1];
-}
-
 struct UnicodeScripts::Impl {
   struct FreeCode {
     void operator()(pcre2_code *code) const { pcre2_code_free(code); }
@@ -133,7 +127,7 @@ std::vector<uint8_t> UnicodeScripts::makePage(uint32_t page) const {
       for (size_t script = 1; script < impl->codes.size() && !likely; ++script)
         likely = has(script) ? static_cast<uint8_t>(script) : 0;
     }
-    scripts[i] = isNewer(page << 8 | i) ? 0 : impl->isHan(likely) ? impl->han : likely;
+    scripts[i] = isAmong(kNewer, page << 8 | i) ? 0 : impl->isHan(likely) ? impl->han : likely;
   }
   return scripts;
 }

@@ -53,6 +53,7 @@ int run(const Options &options) {
   device.isa = options.load.isa;
   device.device = unsigned(options.load.device);
   device.ptx = options.load.ptx;
+  device.graphs = !options.load.noGraphs;
   device.syncLaunches = options.load.syncLaunches;
   device.kvBytes = options.load.kvBytes;
   device.kvTokens = options.load.context ? options.load.context : options.quick ? kQuickPoolTokens : kPoolTokens;

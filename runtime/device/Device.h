@@ -45,6 +45,7 @@ struct DeviceOptions {
   // On a GPU:
   unsigned device = 0;       // its number in the driver's order
   bool ptx = false;          // compile the PTX even where there is a cubin
+  bool graphs = true;        // steps that come again as CUDA graphs
   bool syncLaunches = false; // wait for every launch, so that an error names its kernel
   /// Called now and then while weights are loaded, and once at the end.
   std::function<void(uint64_t done, uint64_t total)> onProgress;

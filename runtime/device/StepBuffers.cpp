@@ -97,21 +97,24 @@ void StepBuffers::fill(const llmc_step_v1 &step, std::span<const int32_t> previo
   samplers_ = place<llmc_row_sampler>(logitsRows_);
   for (uint32_t i = 0; i < logitsRows_; ++i)
     samplers_[i] = rowSampler(step.samplers ? &step.samplers[i] : nullptr);
-  if (cached && shape_.copyTable) {
-    copyTable(step);
-  } else {
-    table_ = cached ? step.kv[0].block_table : nullptr;
-    tableStride_ = cached ? step.kv[0].block_table_stride : 0;
-  }
+  const bool copied = cached && shape_.copyTable;
+  table_ = cached ? step.kv[0].block_table : nullptr;
+  tableStride_ = copied ? copiedStride(step) : cached ? step.kv[0].block_table_stride : 0;
   for (auto &[rowBlock, tiles] : tiles_)
     makeTiles(step, rowBlock, tiles);
+  if (copied) // last: its size depends on the lengths of the sequences, the places of the other fields do not
+    copyTable(step);
 }
 
-void StepBuffers::copyTable(const llmc_step_v1 &step) {
+/// Entries of the longest sequence.
+uint32_t StepBuffers::copiedStride(const llmc_step_v1 &step) const {
   uint64_t longest = 0;
   for (uint32_t s = 0; s < sequences_; ++s)
     longest = std::max(longest, blocksOf(uint64_t(step.kv_lengths[s])));
-  tableStride_ = paddedStride(longest);
+  return paddedStride(longest);
+}
+
+void StepBuffers::copyTable(const llmc_step_v1 &step) {
   int32_t *to = place<int32_t>(uint64_t(sequences_) * tableStride_ + kTablePad);
   table_ = to;
   for (uint32_t s = 0; s < sequences_; ++s, to += tableStride_) {
@@ -154,6 +157,13 @@ const void *StepBuffers::field(uint64_t field, uint32_t rowBlock) const {
     return samplers_;
   }
   return nullptr;
+}
+
+StepBuffers::Form StepBuffers::form() const {
+  Form form{tokens_, sequences_, logitsRows_};
+  for (const auto &[rowBlock, tiles] : tiles_)
+    form.push_back(tiles.count);
+  return form;
 }
 
 LaunchPlan StepBuffers::plan(const llmc_launch_v1 &launch) const {

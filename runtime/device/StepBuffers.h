@@ -54,6 +54,9 @@ public:
   const void *field(uint64_t field, uint32_t rowBlock) const;
 
   LaunchPlan plan(const llmc_launch_v1 &launch) const;
+  /// Steps of equal form have equal plans and equal places of the fields (where the block table is copied).
+  using Form = std::vector<uint32_t>;
+  Form form() const;
   uint32_t tokens() const { return tokens_; }
   uint32_t sequences() const { return sequences_; }
   uint32_t logitsRows() const { return logitsRows_; }
@@ -67,6 +70,7 @@ private:
   uint32_t padded(uint32_t rows) const { return (rows + shape_.rowPad - 1) / shape_.rowPad * shape_.rowPad; }
   template <typename T> T *place(uint64_t count);
   int32_t *copyRows(const int32_t *from, uint32_t count, int32_t rest);
+  uint32_t copiedStride(const llmc_step_v1 &step) const;
   void copyTable(const llmc_step_v1 &step);
   void makeTiles(const llmc_step_v1 &step, uint32_t rowBlock, Tiles &tiles);
   uint64_t maxTiles(uint32_t rowBlock) const;

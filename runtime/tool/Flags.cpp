@@ -118,6 +118,7 @@ void addLoadFlags(CLI::App &app, LoadFlags &flags) {
            1);
   addCount(app, "--device", flags.device, "GPU to use, for a package compiled for GPUs (default 0)", 0, 1023);
   app.add_flag("--ptx", flags.ptx, "GPU: let the driver compile the kernels' PTX, even where the package has machine code");
+  app.add_flag("--no-graphs", flags.noGraphs, "GPU: launch the kernels of every step one by one, without CUDA graphs");
   app.add_flag("--sync-launches", flags.syncLaunches, "GPU: wait for every kernel, so that an error names the one that failed");
 }
 

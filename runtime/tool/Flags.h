@@ -16,8 +16,8 @@ struct LoadFlags {
   uint64_t threads = 0, kvBytes = 0, context = 0;
   std::string isa;
   bool map = false;
-  uint64_t device = 0; // of a package for a GPU, as the next two
-  bool ptx = false, syncLaunches = false;
+  uint64_t device = 0; // of a package for a GPU, as the next three
+  bool ptx = false, noGraphs = false, syncLaunches = false;
 };
 
 // Numbers are read strictly ("5x", "1.5", "-1" or "nan" where a count is wanted is a usage error that

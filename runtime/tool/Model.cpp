@@ -51,6 +51,7 @@ DeviceOptions Model::options(uint64_t tokens, bool check) const {
   options.kvTokens = flags_.context ? flags_.context : tokens;
   options.device = unsigned(flags_.device);
   options.ptx = flags_.ptx;
+  options.graphs = !flags_.noGraphs;
   options.syncLaunches = flags_.syncLaunches;
   return options;
 }

@@ -38,6 +38,10 @@ LogicalResult Emitter::run(LLVM::LLVMFuncOp target) {
     mapping.map(kernel.getBuffers()[i], function.getArgument(i));
   mapping.map(kernel.getRows(), arith::IndexCastOp::create(b, loc, b.getIndexType(), function.getArgument(buffers)));
   mapping.map(kernel.getUnit(), special(block));
+  // The next kernel may come onto the card as soon as every CTA of this one is there; all threads wait for the kernel before
+  // this one, so that no kernel ends before all those before it have: buffers may be reused anywhere in the chain.
+  NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::launch_dependents);
+  NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
   if (failed(emit(kernel.getBody().front())))
     return failure();
   LLVM::ReturnOp::create(b, loc, ValueRange{});

@@ -56,6 +56,7 @@ void CudaDevice::load(const DevicePayload &payload) {
       samples_ |= program.launches[i].args[a].kind == LLMC_ARG_STEP && program.launches[i].args[a].value == LLMC_FIELD_SAMPLERS;
   launches_.emplace(*gpu_, module().program, *kernels_,
                     ProgramBases{arena_.address(), weights_.address(), kv_.address(), stepMemory_.address()});
+  graphs_.emplace(*gpu_, module().program, *launches_);
   previousIds_.assign(module().max_logits, 0);
   info_.usedAfter = total - gpu_->memory().first;
 }
@@ -144,6 +145,13 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
   if (s.stop_after_op >= 0)
     count = std::min(count, uint32_t(s.stop_after_op) + 1);
   const bool oneByOne = observer_ || options_.syncLaunches;
+  const bool alone = oneByOne || timer_; // no kernel starts before the one before it has ended
+  if (!alone && options_.graphs && count == program.num_launches) {
+    firstInFlight_ = 0, lastInFlight_ = count - 1;
+    if (graphs_->launch(*buffers_))
+      return;
+    firstInFlight_ = -1;
+  }
   for (uint32_t i = 0; i < count; ++i) {
     const LaunchPlan plan = buffers_->plan(program.launches[i]);
     if (timer_)
@@ -155,7 +163,7 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
     if (observer_)
       before_->record();
     launching_ = true;
-    launches_->launch(i, *buffers_, plan);
+    launches_->launch(i, *buffers_, plan, /*early=*/!alone && firstInFlight_ != i);
     launching_ = false;
     if (observer_)
       after_->record();

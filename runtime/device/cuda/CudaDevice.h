@@ -1,7 +1,7 @@
 //===- CudaDevice.h - a model on an NVIDIA GPU ------------------*- C++ -*-===//
 //
-// Everything is allocated at load. A step is one transfer of its inputs, the launch list on one stream, and
-// one transfer of what the host wants: ids where the GPU may choose them, else rows of logits.
+// Everything is allocated at load. A step is one transfer of its inputs, the launch list on one stream (as one CUDA graph where
+// steps of its form come again), and one transfer of what the host wants: ids where the GPU may choose them, else rows of logits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
@@ -14,6 +14,7 @@
 #include "runtime/device/StepBuffers.h"
 #include "runtime/device/cuda/Kernels.h"
 #include "runtime/device/cuda/MemoryPlan.h"
+#include "runtime/device/cuda/StepGraphs.h"
 
 #include <optional>
 
@@ -76,6 +77,7 @@ private:
   std::optional<EventHandle> before_, after_;
   std::optional<StepBuffers> buffers_;
   std::optional<LaunchList> launches_;
+  std::optional<StepGraphs> graphs_;
 
   std::vector<int32_t> previousIds_; // output slots of the last step
   RowSampler sampler_;

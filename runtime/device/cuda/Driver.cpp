@@ -56,7 +56,7 @@ Driver Driver::load(const char *name) {
   library.get(d.cuModuleGetFunction, "cuModuleGetFunction");
   library.get(d.cuFuncSetAttribute, "cuFuncSetAttribute");
   library.get(d.cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-  library.get(d.cuLaunchKernel, "cuLaunchKernel");
+  library.get(d.cuLaunchKernelEx, "cuLaunchKernelEx");
   library.get(d.cuStreamCreate, "cuStreamCreate");
   library.get(d.cuStreamDestroy, "cuStreamDestroy_v2");
   library.get(d.cuStreamSynchronize, "cuStreamSynchronize");
@@ -66,6 +66,14 @@ Driver Driver::load(const char *name) {
   library.get(d.cuEventSynchronize, "cuEventSynchronize");
   library.get(d.cuEventElapsedTime, "cuEventElapsedTime");
   library.find(d.cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled");
+  if (library.find(d.cuGraphAddDependencies, "cuGraphAddDependencies_v2")) { // the newest of them
+    library.get(d.cuGraphCreate, "cuGraphCreate");
+    library.get(d.cuGraphDestroy, "cuGraphDestroy");
+    library.get(d.cuGraphAddKernelNode, "cuGraphAddKernelNode_v2");
+    library.get(d.cuGraphInstantiate, "cuGraphInstantiateWithFlags");
+    library.get(d.cuGraphExecDestroy, "cuGraphExecDestroy");
+    library.get(d.cuGraphLaunch, "cuGraphLaunch");
+  }
   return d;
 }
 

@@ -25,10 +25,40 @@ using Module = struct ModuleTag *;     // CUmodule
 using Function = struct FunctionTag *; // CUfunction
 using Stream = struct StreamTag *;     // CUstream
 using Event = struct EventTag *;       // CUevent
+using Graph = struct GraphTag *;       // CUgraph
+using GraphNode = struct GraphNodeTag *; // CUgraphNode
+using GraphExec = struct GraphExecTag *; // CUgraphExec
 struct alignas(128) TensorMap {        // CUtensorMap
   uint64_t opaque[16];
 };
 
+struct LaunchAttribute { // CUlaunchAttribute
+  int id;
+  char pad[4];
+  union { // CUlaunchAttributeValue
+    char bytes[64];
+    int number;
+  } value;
+};
+struct LaunchConfig { // CUlaunchConfig
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  Stream stream;
+  LaunchAttribute *attributes;
+  unsigned numAttributes;
+};
+struct KernelNode { // CUDA_KERNEL_NODE_PARAMS_v2
+  Function function;
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  void **parameters, **extra;
+  void *kernel, *context;
+};
+struct GraphEdge { // CUgraphEdgeData
+  unsigned char fromPort, toPort, type, reserved[5];
+};
+/// The later kernel starts when all CTAs of the earlier one have executed griddepcontrol.launch_dependents.
+constexpr GraphEdge kProgrammaticEdge{1, 0, 1, {}};
+
+enum : int { kProgrammaticStreamSerialization = 6 }; // CUlaunchAttributeID
 enum : int { // CUdevice_attribute
   kMultiprocessorCount = 16,
   kComputeCapabilityMajor = 75,
@@ -81,8 +111,7 @@ struct Driver {
   Result (*cuModuleGetFunction)(Function *, Module, const char *name) = nullptr;
   Result (*cuFuncSetAttribute)(Function, int attribute, int value) = nullptr;
   Result (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *ctas, Function, int threads, size_t sharedBytes) = nullptr;
-  Result (*cuLaunchKernel)(Function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
-                           unsigned blockZ, unsigned sharedBytes, Stream, void **parameters, void **extra) = nullptr;
+  Result (*cuLaunchKernelEx)(const LaunchConfig *, Function, void **parameters, void **extra) = nullptr;
 
   Result (*cuStreamCreate)(Stream *, unsigned flags) = nullptr;
   Result (*cuStreamDestroy)(Stream) = nullptr;
@@ -92,6 +121,15 @@ struct Driver {
   Result (*cuEventRecord)(Event, Stream) = nullptr;
   Result (*cuEventSynchronize)(Event) = nullptr;
   Result (*cuEventElapsedTime)(float *milliseconds, Event start, Event end) = nullptr;
+
+  /// Null in drivers before CUDA 12.3: all of them or none.
+  Result (*cuGraphCreate)(Graph *, unsigned flags) = nullptr;
+  Result (*cuGraphDestroy)(Graph) = nullptr;
+  Result (*cuGraphAddKernelNode)(GraphNode *, Graph, const GraphNode *before, size_t numBefore, const KernelNode *) = nullptr;
+  Result (*cuGraphAddDependencies)(Graph, const GraphNode *from, const GraphNode *to, const GraphEdge *, size_t count) = nullptr;
+  Result (*cuGraphInstantiate)(GraphExec *, Graph, unsigned long long flags) = nullptr;
+  Result (*cuGraphExecDestroy)(GraphExec) = nullptr;
+  Result (*cuGraphLaunch)(GraphExec, Stream) = nullptr;
 
   /// Null in drivers before CUDA 12.0.
   Result (*cuTensorMapEncodeTiled)(TensorMap *, int dataType, uint32_t rank, void *globalAddress,

@@ -184,9 +184,7 @@ void LaunchList::encode(TensorMap &to, const llmc_tensor_map_v1 &from, Pointer a
                "cuTensorMapEncodeTiled");
 }
 
-bool LaunchList::launch(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan) {
-  if (plan.units == 0)
-    return false;
+LaunchList::Call LaunchList::prepare(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan) {
   const llmc_launch_v1 &source = program_.launches[index];
   Launch &launch = launches_[index];
   launch.rows = plan.rows;
@@ -198,12 +196,32 @@ bool LaunchList::launch(uint32_t index, const StepBuffers &buffers, const Launch
   if (plan.units > INT_MAX)
     throw Error("expected at most " + std::to_string(INT_MAX) + " units in a launch, got " + std::to_string(plan.units));
   Form &form = launch.forms[size_t(plan.variant - source.variants)];
+  return {form, unsigned(std::min<uint64_t>(plan.units, form.most))};
+}
+
+bool LaunchList::launch(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan, bool early) {
+  if (plan.units == 0)
+    return false;
+  auto [form, grid] = prepare(index, buffers, plan);
+  LaunchAttribute attribute{kProgrammaticStreamSerialization, {}, {}};
+  attribute.value.number = 1;
+  const LaunchConfig config{grid, 1, 1, form.threads, 1, 1, form.sharedBytes, gpu_.stream(), &attribute, early ? 1u : 0u};
   const Driver &driver = gpu_.driver();
-  const unsigned grid = unsigned(std::min<uint64_t>(plan.units, form.most));
-  driver.check(driver.cuLaunchKernel(form.function, grid, 1, 1, form.threads, 1, 1, form.sharedBytes,
-                                     gpu_.stream(), form.parameters.data(), nullptr),
-               "cuLaunchKernel");
+  driver.check(driver.cuLaunchKernelEx(&config, form.function, form.parameters.data(), nullptr), "cuLaunchKernelEx");
   return true;
+}
+
+GraphNode LaunchList::add(Graph graph, GraphNode previous, uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan) {
+  if (plan.units == 0)
+    return nullptr;
+  auto [form, grid] = prepare(index, buffers, plan);
+  const KernelNode node{form.function, grid, 1, 1, form.threads, 1, 1, form.sharedBytes, form.parameters.data(), nullptr, nullptr, nullptr};
+  const Driver &driver = gpu_.driver();
+  GraphNode result = nullptr;
+  driver.check(driver.cuGraphAddKernelNode(&result, graph, nullptr, 0, &node), "cuGraphAddKernelNode");
+  if (previous)
+    driver.check(driver.cuGraphAddDependencies(graph, &previous, &result, &kProgrammaticEdge, 1), "cuGraphAddDependencies");
+  return result;
 }
 
 } // namespace llmc::cuda

@@ -58,7 +58,11 @@ public:
   LaunchList(const Gpu &gpu, const llmc_program_v1 &program, const KernelSet &kernels, const ProgramBases &bases);
 
   /// Enqueues a launch over the step in `buffers`, whose copy lies at bases.step; false if it has nothing to do.
-  bool launch(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan);
+  /// `early`: the kernel may be on the card while the one before it runs (CUDA C++ Programming Guide, "Programmatic
+  /// Dependent Launch"; kernels wait for it by themselves).
+  bool launch(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan, bool early);
+  /// The same launch as a node behind `previous` (null: the first), which it may be on the card with; null if it has nothing to do.
+  GraphNode add(Graph graph, GraphNode previous, uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan);
 
 private:
   struct Form { // a variant
@@ -75,6 +79,11 @@ private:
     std::vector<Form> forms;
   };
 
+  struct Call { // a form with its parameters in place
+    Form &form;
+    unsigned grid;
+  };
+  Call prepare(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan);
   void bind(Launch &launch, const llmc_launch_v1 &source, const ProgramBases &bases) const;
   void encode(TensorMap &to, const llmc_tensor_map_v1 &from, Pointer address) const;
 

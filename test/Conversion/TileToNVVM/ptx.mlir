@@ -4,6 +4,11 @@
 // CHECK: .visible .entry dense(
 // CHECK: .reqntid 64
 // CHECK: .minnctapersm 1
+// Nothing of global memory is read before the kernels before this one have ended.
+// CHECK-NOT: ld.global
+// CHECK: griddepcontrol.launch_dependents
+// CHECK-NOT: ld.global
+// CHECK: griddepcontrol.wait
 // CHECK: ld.global.nc.v4
 // CHECK: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 // CHECK: st.global

@@ -3,6 +3,9 @@
 
 // CHECK-LABEL: llvm.func @square
 // CHECK-SAME: nvvm.reqntid = array<i32: 128, 1, 1>
+// CHECK-NOT: llvm.load
+// CHECK: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: nvvm.griddepcontrol wait
 // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK-COUNT-4: arith.mulf
 // CHECK-NOT: arith.mulf

@@ -182,9 +182,9 @@ TEST_F(Cuda, LaunchesAndKernels) {
   Batch batch(*device);
   fill(batch, defaultSampler());
   device->step(batch.step());
-  EXPECT_EQ(gpu.launches, (std::vector<std::string>{"embed grid 2 block 32 shared 0", "append grid 6 block 32 shared 0",
-                                                    "attention grid 3 block 64 shared 0", "gather grid 3 block 32 shared 0",
-                                                    "head grid 2 block 128 shared 102400", "argmax grid 3 block 32 shared 0"}));
+  EXPECT_EQ(gpu.launches, (std::vector<std::string>{"embed grid 2 block 32 shared 0", "append grid 6 block 32 shared 0 early",
+                                                    "attention grid 3 block 64 shared 0 early", "gather grid 3 block 32 shared 0 early",
+                                                    "head grid 2 block 128 shared 102400 early", "argmax grid 3 block 32 shared 0 early"}));
   gpu.launches.clear();
   const int32_t id[] = {5}, block[] = {0};
   batch.clear();
@@ -193,14 +193,69 @@ TEST_F(Cuda, LaunchesAndKernels) {
   EXPECT_EQ(gpu.launches.size(), 3u) << "no launch without units";
 }
 
+TEST_F(Cuda, StepsOfOneFormBecomeAGraph) {
+  load();
+  const std::vector<int32_t> ids = someIds(40);
+  const std::vector<float> cold = logits(ids, 1); // tokens one by one: the second makes the graph, the table grows
+  EXPECT_EQ(gpu.launches.size(), 6u) << "only the first step launches its kernels";
+  EXPECT_EQ(gpu.graphLaunches, 39u);
+  EXPECT_EQ(gpu.graphs, 1u) << "what the graph was made from is gone";
+  EXPECT_EQ(cold, logits(ids, 8)) << "and the graph saw each step's inputs";
+  device.reset();
+  EXPECT_EQ(gpu.graphs, 0u);
+}
+
+TEST_F(Cuda, GraphsAreKeptForTheFormsUsedLast) {
+  load();
+  const std::vector<int32_t> ids = someIds(32);
+  for (size_t round = 0; round < 2; ++round)
+    for (uint32_t length = 1; length <= 32; ++length)
+      for (uint32_t wanted = 0; wanted < length && wanted < 8; ++wanted) {
+        Batch batch(*device);
+        const int32_t blocks[] = {0, 1};
+        batch.add({ids.data(), length}, 0, blocks);
+        for (uint32_t row = 0; row < wanted; ++row)
+          batch.wantLogits(row, nullptr);
+        for (int again = 0; again < 2; ++again)
+          device->step(batch.step());
+        EXPECT_LE(gpu.graphs, StepGraphs::kMost);
+      }
+  EXPECT_EQ(gpu.graphs, StepGraphs::kMost);
+}
+
+TEST_F(Cuda, WithoutGraphs) {
+  DeviceOptions options;
+  options.graphs = false;
+  load(options);
+  logits(someIds(10), 1);
+  EXPECT_EQ(gpu.launches.size(), 60u);
+  device.reset();
+  load();
+  gpu.failingCall = "cuGraphInstantiate"; // no memory for a graph
+  gpu.failingResult = 2;
+  const std::vector<float> got = logits(someIds(10), 1);
+  gpu.failingCall.clear();
+  EXPECT_EQ(got, logits(someIds(10), 10));
+  EXPECT_EQ(gpu.graphLaunches, 0u);
+  EXPECT_EQ(gpu.graphs, 0u);
+  options = {};
+  options.syncLaunches = true;
+  load(options);
+  gpu.launches.clear();
+  logits(someIds(10), 1);
+  EXPECT_EQ(gpu.launches.size(), 60u);
+  for (const std::string &launch : gpu.launches)
+    EXPECT_EQ(launch.find("early"), std::string::npos) << "a kernel at a time";
+}
+
 TEST_F(Cuda, PersistentKernels) {
   gpu.multiprocessors = gpu.ctas = 1;
   load();
   Batch batch(*device);
   fill(batch, defaultSampler());
   device->step(batch.step());
-  EXPECT_EQ(gpu.launches[4], "head grid 1 block 128 shared 102400") << "as many CTAs as run at a time";
-  EXPECT_EQ(gpu.launches[3], "gather grid 3 block 32 shared 0") << "a CTA a unit";
+  EXPECT_EQ(gpu.launches[4], "head grid 1 block 128 shared 102400 early") << "as many CTAs as run at a time";
+  EXPECT_EQ(gpu.launches[3], "gather grid 3 block 32 shared 0 early") << "a CTA a unit";
   device.reset();
   gpu.ctas = 0;
   expectError([&] { load(); }, "kernel head: expected room for a CTA of 128 threads on a multiprocessor of NVIDIA Fake, got none");
@@ -346,9 +401,9 @@ TEST_F(Cuda, AFailingLaunchNamesItsKernelAndTheDeviceGoesOn) {
   load();
   Batch batch(*device);
   fill(batch, defaultSampler());
-  gpu.failingCall = "cuLaunchKernel";
+  gpu.failingCall = "cuLaunchKernelEx";
   gpu.failingResult = 1;
-  expectError([&] { device->step(batch.step()); }, "step of 6 tokens, 3 sequences: cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (what the "
+  expectError([&] { device->step(batch.step()); }, "step of 6 tokens, 3 sequences: cuLaunchKernelEx: CUDA_ERROR_INVALID_VALUE (what the "
                                                    "driver says) in op 0 (token_embd, kernel embed)");
   gpu.failingCall.clear();
   device->step(batch.step());

@@ -1,6 +1,7 @@
 #include "FakeCuda.h"
 #include "FakeModel.h"
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -181,6 +182,54 @@ const std::map<std::string, Kernel> &kernels() {
   return table;
 }
 
+/// A kernel with its parameters, which are copied at the launch.
+struct Work {
+  std::string name; // with its shape
+  std::function<void()> run;
+};
+
+using Shape3 = std::array<unsigned, 3>;
+
+Work launched(void *function, const Shape3 &grid, const Shape3 &block, unsigned shared, void **parameters, void **extra) {
+  State &s = state();
+  auto &[name, kernel] = *static_cast<std::pair<const std::string, Kernel> *>(function);
+  expect(grid[1] == 1 && grid[2] == 1 && block[1] == 1 && block[2] == 1 && !extra && grid[0] > 0, name + ": shape of the launch");
+  std::vector<uint64_t> values;
+  std::vector<TensorMap> maps;
+  for (unsigned i = 0; i < kernel.arguments; ++i) {
+    values.push_back(*static_cast<uint64_t *>(parameters[i]));
+    expectDevice(values.back(), 1, name + ": argument " + std::to_string(i));
+  }
+  for (unsigned i = 0; i < kernel.numbers; ++i)
+    values.push_back(*static_cast<uint64_t *>(parameters[kernel.arguments + i]));
+  for (unsigned i = 0; i < kernel.maps; ++i) {
+    void *map = parameters[kernel.arguments + kernel.numbers + i];
+    expect(reinterpret_cast<uint64_t>(map) % 64 == 0, name + ": tensor map not aligned");
+    maps.push_back(*static_cast<TensorMap *>(map));
+  }
+  auto run = [&s, name = name, &kernel = kernel, values, maps, gridX = grid[0]]() mutable {
+    if (name == s.fake.losingKernel) {
+      s.fake.lost = s.fake.losingResult;
+      return;
+    }
+    std::vector<void *> pointers;
+    for (uint64_t &value : values)
+      pointers.push_back(&value);
+    for (TensorMap &map : maps)
+      pointers.push_back(&map);
+    kernel.run(pointers.data(), gridX);
+  };
+  return {name + " grid " + std::to_string(grid[0]) + " block " + std::to_string(block[0]) + " shared " + std::to_string(shared), run};
+}
+
+struct FakeGraph { // made and instantiated alike
+  struct Node {
+    Work work;
+    const Node *after; // null: the first
+  };
+  std::deque<Node> nodes; // do not move
+};
+
 } // namespace
 
 #pragma GCC visibility push(default)
@@ -320,41 +369,78 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, void *, int threads, 
   expect(threads == 128 && shared == 100 << 10, "occupancy: not the kernel's numbers");
   return *ctas = state().fake.ctas, enter("cuOccupancyMaxActiveBlocksPerMultiprocessor");
 }
-int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
-                   unsigned blockZ, unsigned shared, void *, void **parameters, void **extra) {
-  State &s = state();
-  auto &[name, kernel] = *static_cast<std::pair<const std::string, Kernel> *>(function);
-  if (int error = enter("cuLaunchKernel"))
+
+struct LaunchConfig {
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, shared;
+  void *stream;
+  struct Attribute {
+    int id, pad, value, rest[15];
+  } *attributes;
+  unsigned numAttributes;
+};
+struct KernelNode {
+  void *function;
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, shared;
+  void **parameters, **extra;
+  void *kernel, *context;
+};
+struct GraphEdge {
+  unsigned char fromPort, toPort, type, reserved[5];
+};
+
+int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **parameters, void **extra) {
+  if (int error = enter("cuLaunchKernelEx"))
     return error;
-  expect(gridY == 1 && gridZ == 1 && blockY == 1 && blockZ == 1 && !extra && gridX > 0, name + ": shape of the launch");
-  s.fake.launches.push_back(name + " grid " + std::to_string(gridX) + " block " + std::to_string(blockX) + " shared " +
-                            std::to_string(shared));
-  // Parameters are copied at the launch.
-  std::vector<uint64_t> values;
-  std::vector<TensorMap> maps;
-  for (unsigned i = 0; i < kernel.arguments; ++i) {
-    values.push_back(*static_cast<uint64_t *>(parameters[i]));
-    expectDevice(values.back(), 1, name + ": argument " + std::to_string(i));
-  }
-  for (unsigned i = 0; i < kernel.numbers; ++i)
-    values.push_back(*static_cast<uint64_t *>(parameters[kernel.arguments + i]));
-  for (unsigned i = 0; i < kernel.maps; ++i) {
-    void *map = parameters[kernel.arguments + kernel.numbers + i];
-    expect(reinterpret_cast<uint64_t>(map) % 64 == 0, name + ": tensor map not aligned");
-    maps.push_back(*static_cast<TensorMap *>(map));
-  }
-  s.queue.push_back([&s, name = name, &kernel = kernel, values, maps, gridX]() mutable {
-    if (name == s.fake.losingKernel) {
-      s.fake.lost = s.fake.losingResult;
-      return;
-    }
-    std::vector<void *> pointers;
-    for (uint64_t &value : values)
-      pointers.push_back(&value);
-    for (TensorMap &map : maps)
-      pointers.push_back(&map);
-    kernel.run(pointers.data(), gridX);
-  });
+  const bool early = config->numAttributes == 1;
+  expect(config->numAttributes <= 1 && (!early || (config->attributes->id == 6 && config->attributes->value == 1)), "attributes of a launch");
+  Work work = launched(function, {config->gridX, config->gridY, config->gridZ}, {config->blockX, config->blockY, config->blockZ},
+                       config->shared, parameters, extra);
+  state().fake.launches.push_back(work.name + (early ? " early" : ""));
+  state().queue.push_back(work.run);
+  return 0;
+}
+
+int cuGraphCreate(FakeGraph **graph, unsigned) {
+  ++state().fake.graphs;
+  return *graph = new FakeGraph, enter("cuGraphCreate");
+}
+int cuGraphDestroy(FakeGraph *graph) {
+  state().fake.graphs -= graph != nullptr;
+  delete graph;
+  return 0;
+}
+int cuGraphAddKernelNode_v2(FakeGraph::Node **node, FakeGraph *graph, void *const *, size_t before, const KernelNode *k) {
+  if (int error = enter("cuGraphAddKernelNode"))
+    return error;
+  expect(before == 0 && !k->kernel && !k->context, "graph node");
+  graph->nodes.push_back({launched(k->function, {k->gridX, k->gridY, k->gridZ}, {k->blockX, k->blockY, k->blockZ}, k->shared,
+                                   k->parameters, k->extra),
+                          nullptr});
+  *node = &graph->nodes.back();
+  return 0;
+}
+int cuGraphAddDependencies_v2(FakeGraph *, FakeGraph::Node *const *from, FakeGraph::Node *const *to, const GraphEdge *edge, size_t count) {
+  expect(count == 1 && edge->fromPort == 1 && edge->toPort == 0 && edge->type == 1 && !(*to)->after, "graph edge");
+  (*to)->after = *from;
+  return enter("cuGraphAddDependencies");
+}
+int cuGraphInstantiateWithFlags(FakeGraph **exec, FakeGraph *graph, unsigned long long flags) {
+  if (int error = enter("cuGraphInstantiate"))
+    return error;
+  expect(flags == 0, "graph: flags");
+  for (size_t i = 0; i < graph->nodes.size(); ++i)
+    expect(graph->nodes[i].after == (i ? &graph->nodes[i - 1] : nullptr), "graph: not a chain in the order of the launches");
+  ++state().fake.graphs;
+  *exec = new FakeGraph(*graph);
+  return 0;
+}
+int cuGraphExecDestroy(FakeGraph *graph) { return cuGraphDestroy(graph); }
+int cuGraphLaunch(FakeGraph *graph, void *) {
+  if (int error = enter("cuGraphLaunch"))
+    return error;
+  ++state().fake.graphLaunches;
+  for (const FakeGraph::Node &node : graph->nodes)
+    state().queue.push_back(node.work.run);
   return 0;
 }
 

@@ -33,7 +33,8 @@ struct FakeCuda {
   unsigned allocations = 0;           // calls, pinned ones included
   unsigned cubins = 0, ptx = 0;       // modules loaded
   unsigned uploads = 0, downloads = 0; // copies
-  std::vector<std::string> launches;  // "embed grid 3 block 32 shared 0"
+  std::vector<std::string> launches;  // "embed grid 3 block 32 shared 0", with " early" where the one before may still run
+  unsigned graphs = 0, graphLaunches = 0; // graphs alive; calls
   std::vector<std::string> mistakes;  // of the caller
   int lost = 0;                       // the error that stays
 };

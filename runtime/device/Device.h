@@ -8,6 +8,7 @@
 #ifndef LLMC_RUNTIME_DEVICE_DEVICE_H
 #define LLMC_RUNTIME_DEVICE_DEVICE_H
 
+#include "llmc/Support/Error.h"
 #include "llmc/abi.h"
 #include "runtime/device/Ledger.h"
 #include "runtime/package/WeightSource.h"
@@ -72,6 +73,11 @@ struct LaunchView {
 };
 using LaunchObserver = std::function<void(const LaunchView &)>;
 /// What a launch took, in seconds.
+enum class LaunchTiming {
+  InStep, ///< launches follow each other as ever; a launch's time is that from the end of the one before to its own
+  Bursts  ///< behind the step, on a GPU: the launches of an op in all layers again and again, each burst on a card that has rested,
+          ///< so that its power limit plays no part; a launch's time is its share of a burst. The step's outputs mean nothing.
+};
 using LaunchTimer = std::function<void(const llmc_launch_v1 &, const llmc_variant_v1 &, double seconds)>;
 
 class Device {
@@ -92,9 +98,10 @@ public:
 
   /// Called after every launch until replaced by null; costs speed.
   virtual void setObserver(LaunchObserver observer) = 0;
-  /// As setObserver, and in its place, for the times alone: launches follow each other as ever, and the times of a step's
-  /// launches come after it. A launch's time is that from the end of the one before to its own.
-  virtual void setTimer(LaunchTimer timer) {
+  /// As setObserver, and in its place, for the times alone, which come after the step. Throws Error where there are no bursts.
+  virtual void setTimer(LaunchTimer timer, LaunchTiming how) {
+    if (how == LaunchTiming::Bursts)
+      throw Error("bursts: expected a package for a GPU, got one for " + std::string(module().target));
     setObserver(timer ? LaunchObserver([timer = std::move(timer)](const LaunchView &view) {
       timer(view.launch, view.variant, view.seconds);
     })

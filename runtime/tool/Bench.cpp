@@ -218,12 +218,15 @@ Command addBench(CLI::App &app, const std::string &name) {
   addCounts(*sub, "--batch", flags->batches,
             "decode so many sequences at a time, e.g. 1,16,64; the figures are tokens of all of them", 1, 1 << 20);
   const std::string usual = profileFile(name);
-  sub->add_option("--profile", flags->profile,
+  CLI::Option *profile = sub->add_option("--profile", flags->profile,
                   "time every launch of a step of the prompt and of one of decoding instead: a table of the kernels, and FILE (default " +
                       usual + ") for llmc explain")
       ->expected(0, 1)
       ->default_str(usual)
       ->type_name("[FILE]");
+  sub->add_flag("--bursts", flags->bursts,
+                "GPU: of a profile, time the launches of an op alone and in short bursts, where the card's power limit plays no part")
+      ->needs(profile);
   addLoadFlags(*sub, flags->load);
   sub->footer("Example:\n  " + name + " bench --threads 2 --prompt 512 --gen 128\n  " + name + " bench --batch 1,16,64\n  " + name +
               " bench --profile --prompt 512 && llmc explain " + name + " --profile " + usual);

@@ -53,7 +53,7 @@ struct KernelTime {
   LaunchWork work;
 };
 
-Profile::Step measure(Device &device, Sequences &sequences, const StepShape &shape, uint64_t runs) {
+Profile::Step measure(Device &device, Sequences &sequences, const StepShape &shape, uint64_t runs, LaunchTiming timing) {
   Profile::Step step{shape.sequences, shape.tokens, shape.context, runs, 0, {}};
   const llmc_program_v1 &program = device.module().program;
   std::vector<std::vector<double>> seconds(program.num_launches);
@@ -66,15 +66,18 @@ Profile::Step measure(Device &device, Sequences &sequences, const StepShape &sha
   device.setTimer([&](const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, double time) {
     seconds[launch.op_id].push_back(time);
     kernels[launch.op_id] = variant.name ? variant.name : "";
-  });
+  }, timing);
   sequences.step(shape);
-  for (std::vector<double> &times : seconds)
-    times.clear();
+  if (timing == LaunchTiming::Bursts) // are medians already
+    runs = 0;
+  else
+    for (std::vector<double> &times : seconds)
+      times.clear();
   for (uint64_t i = 0; i < runs; ++i)
     sequences.step(shape);
-  device.setTimer(nullptr);
+  device.setTimer(nullptr, LaunchTiming::InStep);
   for (uint32_t i = 0; i < program.num_launches; ++i)
-    step.launches.push_back({program.launches[i].op, kernels[i], program.launches[i].layer, median(seconds[i])});
+    step.launches.push_back({program.launches[i].op, kernels[i], program.launches[i].layer, seconds[i].empty() ? 0 : median(seconds[i])});
   return step;
 }
 
@@ -134,7 +137,8 @@ int benchProfile(Model &model, Device &device, const BenchFlags &flags) {
         sequences.step(shape);
     }
     for (const StepShape &what : {shape, StepShape{count, 1, flags.prompt + 1}}) {
-      profile.steps.push_back(measure(device, sequences, what, flags.repeat));
+      profile.steps.push_back(measure(device, sequences, what, flags.repeat,
+                                      flags.bursts ? LaunchTiming::Bursts : LaunchTiming::InStep));
       print(device.module(), profile.steps.back());
     }
   }

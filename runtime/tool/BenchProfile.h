@@ -14,6 +14,7 @@ struct BenchFlags {
   uint64_t prompt = 512, generate = 128, repeat = 5;
   std::vector<uint64_t> batches; // empty: one sequence through the engine
   std::string profile;           // file; empty: none
+  bool bursts = false;           // of the profile: LaunchTiming::Bursts
 };
 
 double median(std::vector<double> values);

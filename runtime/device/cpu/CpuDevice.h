@@ -29,9 +29,9 @@ public:
     observer_ = std::move(observer);
     timer_ = nullptr;
   }
-  void setTimer(LaunchTimer timer) override {
+  void setTimer(LaunchTimer timer, LaunchTiming how) override {
+    Device::setTimer(nullptr, how);
     timer_ = std::move(timer);
-    observer_ = nullptr;
   }
   uint32_t numBlocks() const override { return numBlocks_; }
   uint64_t blockBytes() const override { return module_->kv_groups[0].block_bytes; }

@@ -2,10 +2,14 @@
 #include "runtime/device/cuda/CudaDevice.h"
 #include "llmc/Support/Error.h"
 #include "runtime/device/CheckStep.h"
+#include "runtime/device/LaunchCost.h"
 #include "runtime/device/cuda/UploadWeights.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <map>
+#include <thread>
 
 namespace llmc::cuda {
 
@@ -145,6 +149,7 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
   if (s.stop_after_op >= 0)
     count = std::min(count, uint32_t(s.stop_after_op) + 1);
   const bool oneByOne = observer_ || options_.syncLaunches;
+  const bool marked = timer_ && timing_ == LaunchTiming::InStep;
   const bool alone = oneByOne || timer_; // no kernel starts before the one before it has ended
   if (!alone && options_.graphs && count == program.num_launches) {
     firstInFlight_ = 0, lastInFlight_ = count - 1;
@@ -154,7 +159,7 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
   }
   for (uint32_t i = 0; i < count; ++i) {
     const LaunchPlan plan = buffers_->plan(program.launches[i]);
-    if (timer_)
+    if (marked)
       marks_[i]->record();
     if (plan.units == 0 && !observer_)
       continue;
@@ -172,8 +177,43 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
     if (observer_)
       observe(i, plan, s, after_->since(*before_));
   }
-  if (timer_)
+  if (marked)
     reportTimes(count);
+  else if (timer_)
+    reportBursts(count);
+}
+
+/// Seconds of one of `launches` in a graph of them all. Events around the second of two replays: the first warms.
+double CudaDevice::burst(const std::vector<uint32_t> &launches) {
+  const StepGraphs::Handle graph = graphs_->make(*buffers_, launches);
+  gpu_->synchronize();
+  std::this_thread::sleep_for(std::chrono::milliseconds(8)); // what a card at its power limit takes to recover
+  graph.launch();
+  before_->record();
+  graph.launch();
+  after_->record();
+  gpu_->synchronize();
+  return after_->since(*before_) / double(launches.size());
+}
+
+void CudaDevice::reportBursts(uint32_t count) {
+  constexpr int kBursts = 5;
+  std::map<std::string, std::vector<uint32_t>> ops; // without the layer
+  for (uint32_t i = 0; i < count; ++i) {
+    const llmc_launch_v1 &launch = module().program.launches[i];
+    if (buffers_->plan(launch).units)
+      ops[opInLayer(launch.op, launch.layer)].push_back(i);
+  }
+  for (const auto &[op, launches] : ops) {
+    std::vector<double> seconds;
+    for (int i = 0; i < kBursts; ++i)
+      seconds.push_back(burst(launches));
+    std::nth_element(seconds.begin(), seconds.begin() + kBursts / 2, seconds.end());
+    for (uint32_t i : launches) {
+      const llmc_launch_v1 &launch = module().program.launches[i];
+      timer_(launch, *buffers_->plan(launch).variant, seconds[kBursts / 2]);
+    }
+  }
 }
 
 void CudaDevice::reportTimes(uint32_t launches) const {
@@ -292,9 +332,12 @@ void CudaDevice::outputLogits(const llmc_step_v1 &s, bool idsChosen) {
   }
 }
 
-void CudaDevice::setTimer(LaunchTimer timer) {
+void CudaDevice::setTimer(LaunchTimer timer, LaunchTiming how) {
+  if (timer && how == LaunchTiming::Bursts && !graphs_->available())
+    throw Error("bursts: expected a driver with CUDA graphs (12.3 or later), got " + gpu_->driverVersion());
   observer_ = nullptr;
   timer_ = std::move(timer);
+  timing_ = how;
   guarded([&] {
     while (timer_ && marks_.size() <= module().program.num_launches)
       marks_.push_back(std::make_unique<EventHandle>(*gpu_, kEventDefault));

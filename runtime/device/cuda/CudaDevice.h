@@ -32,7 +32,7 @@ public:
   void step(const llmc_step_v1 &step) override;
   void reference(std::span<const int32_t> ids, float *logits) override;
   void setObserver(LaunchObserver observer) override;
-  void setTimer(LaunchTimer timer) override;
+  void setTimer(LaunchTimer timer, LaunchTiming how) override;
   uint32_t numBlocks() const override { return plan_.numBlocks; }
   uint64_t blockBytes() const override { return loaded_.get()->kv_groups[0].block_bytes; }
   void zeroBlocks(std::span<const int32_t> blocks) override;
@@ -52,6 +52,8 @@ private:
   void execute(const llmc_step_v1 &step);
   void launchAll(const llmc_step_v1 &step);
   void reportTimes(uint32_t launches) const;
+  void reportBursts(uint32_t launches);
+  double burst(const std::vector<uint32_t> &launches);
   void observe(uint32_t index, const LaunchPlan &plan, const llmc_step_v1 &step, double seconds);
   void output(const llmc_step_v1 &step);
   bool chosenOnDevice(const llmc_step_v1 &step, uint32_t row) const;
@@ -83,6 +85,7 @@ private:
   RowSampler sampler_;
   LaunchObserver observer_;
   LaunchTimer timer_;
+  LaunchTiming timing_ = LaunchTiming::InStep;
   std::vector<std::unique_ptr<EventHandle>> marks_; // of the timer: before every launch, and behind the last
   Mapping arenaImage_;              // what observers see
   mutable Mapping hostWeights_;     // made by weights()

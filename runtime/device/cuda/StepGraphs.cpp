@@ -2,18 +2,21 @@
 #include "runtime/device/cuda/StepGraphs.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace llmc::cuda {
 
-StepGraphs::~StepGraphs() {
-  for (auto &[form, entry] : entries_)
-    if (entry.graph)
-      gpu_.driver().cuGraphExecDestroy(entry.graph);
+StepGraphs::Handle::~Handle() {
+  if (graph_)
+    gpu_.driver().cuGraphExecDestroy(graph_);
+}
+
+void StepGraphs::Handle::launch() const {
+  gpu_.driver().check(gpu_.driver().cuGraphLaunch(graph_, gpu_.stream()), "cuGraphLaunch");
 }
 
 bool StepGraphs::launch(const StepBuffers &buffers) {
-  const Driver &driver = gpu_.driver();
-  if (!driver.cuGraphAddDependencies)
+  if (!available())
     return false;
   auto [it, first] = entries_.try_emplace(buffers.form());
   Entry &entry = it->second;
@@ -23,18 +26,18 @@ bool StepGraphs::launch(const StepBuffers &buffers) {
       forgetOldest();
     return false;
   }
-  if (entry.refused)
+  if (!entry.graph) {
+    std::vector<uint32_t> all(program_.num_launches);
+    std::iota(all.begin(), all.end(), 0u);
+    entry.graph.emplace(make(buffers, all));
+  }
+  if (!*entry.graph)
     return false;
-  if (!entry.graph)
-    entry.graph = make(buffers);
-  entry.refused = !entry.graph;
-  if (entry.graph)
-    driver.check(driver.cuGraphLaunch(entry.graph, gpu_.stream()), "cuGraphLaunch");
-  return entry.graph != nullptr;
+  entry.graph->launch();
+  return true;
 }
 
-/// Null if there is no memory for it.
-GraphExec StepGraphs::make(const StepBuffers &buffers) {
+StepGraphs::Handle StepGraphs::make(const StepBuffers &buffers, std::span<const uint32_t> launches) {
   const Driver &driver = gpu_.driver();
   struct Holder {
     const Driver &driver;
@@ -43,23 +46,19 @@ GraphExec StepGraphs::make(const StepBuffers &buffers) {
   } holder{driver};
   driver.check(driver.cuGraphCreate(&holder.graph, 0), "cuGraphCreate");
   GraphNode previous = nullptr;
-  for (uint32_t i = 0; i < program_.num_launches; ++i)
+  for (uint32_t i : launches)
     if (GraphNode node = launches_.add(holder.graph, previous, i, buffers, buffers.plan(program_.launches[i])))
       previous = node;
-  GraphExec result = nullptr;
-  const Result made = driver.cuGraphInstantiate(&result, holder.graph, 0);
-  if (made == kOutOfMemory)
-    return nullptr;
-  driver.check(made, "cuGraphInstantiate");
+  Handle result(gpu_);
+  const Result made = driver.cuGraphInstantiate(&result.graph_, holder.graph, 0);
+  if (made != kOutOfMemory) // steps go on without
+    driver.check(made, "cuGraphInstantiate");
   return result;
 }
 
 void StepGraphs::forgetOldest() {
-  auto oldest = std::min_element(entries_.begin(), entries_.end(),
-                                 [](const auto &x, const auto &y) { return x.second.used < y.second.used; });
-  if (oldest->second.graph)
-    gpu_.driver().cuGraphExecDestroy(oldest->second.graph);
-  entries_.erase(oldest);
+  entries_.erase(std::min_element(entries_.begin(), entries_.end(),
+                                  [](const auto &x, const auto &y) { return x.second.used < y.second.used; }));
 }
 
 } // namespace llmc::cuda

@@ -10,6 +10,10 @@
 
 #include "runtime/device/cuda/Kernels.h"
 
+#include <optional>
+#include <span>
+#include <utility>
+
 namespace llmc::cuda {
 
 class StepGraphs {
@@ -19,21 +23,35 @@ public:
 
   StepGraphs(const Gpu &gpu, const llmc_program_v1 &program, LaunchList &launches)
       : gpu_(gpu), program_(program), launches_(launches) {}
-  ~StepGraphs();
-  StepGraphs(const StepGraphs &) = delete;
-  StepGraphs &operator=(const StepGraphs &) = delete;
 
+  /// An executable graph; empty where there was no memory for one.
+  class Handle {
+  public:
+    explicit Handle(const Gpu &gpu) : gpu_(gpu) {}
+    Handle(Handle &&other) noexcept : gpu_(other.gpu_), graph_(std::exchange(other.graph_, nullptr)) {}
+    ~Handle();
+    explicit operator bool() const { return graph_; }
+    void launch() const;
+
+  private:
+    friend class StepGraphs;
+    const Gpu &gpu_;
+    GraphExec graph_ = nullptr;
+  };
+
+  /// Whether the driver can make them.
+  bool available() const { return gpu_.driver().cuGraphAddDependencies; }
   /// Enqueues all launches of the step in `buffers`; false: there is no graph of it, the caller has to.
   bool launch(const StepBuffers &buffers);
+  /// The given launches of the step, in this order.
+  Handle make(const StepBuffers &buffers, std::span<const uint32_t> launches);
 
 private:
   struct Entry {
-    GraphExec graph = nullptr;
-    bool refused = false; // no memory for a graph
-    uint64_t used = 0;    // a clock of steps
+    std::optional<Handle> graph; // nothing before the form has come for the second time
+    uint64_t used = 0;           // a clock of steps
   };
 
-  GraphExec make(const StepBuffers &buffers);
   void forgetOldest();
 
   const Gpu &gpu_;

@@ -336,6 +336,24 @@ TEST_F(Cuda, StopAfterOpAndObserver) {
   EXPECT_EQ(batch.outIds(), std::vector<int32_t>(3, -1)) << "no output before the end";
 }
 
+TEST_F(Cuda, BurstsTimeTheLaunchesOfAnOp) {
+  load();
+  Batch batch(*device);
+  fill(batch, defaultSampler());
+  std::vector<std::string> ops;
+  double seconds = 0;
+  device->setTimer([&](const llmc_launch_v1 &launch, const llmc_variant_v1 &, double s) { ops.push_back(launch.op), seconds += s; },
+                   LaunchTiming::Bursts);
+  device->step(batch.step());
+  EXPECT_EQ(ops.size(), 6u) << "each op once";
+  EXPECT_EQ(gpu.graphLaunches, 60u) << "five bursts of two graphs";
+  EXPECT_EQ(gpu.graphs, 0u);
+  EXPECT_NEAR(seconds, 6 * 0.5e-3, 1e-9);
+  device->setTimer(nullptr, LaunchTiming::InStep);
+  device->step(batch.step());
+  EXPECT_EQ(batch.outIds()[1], best(fake::expectedLogits({9})));
+}
+
 TEST_F(Cuda, RefusesIllFormedStepsBeforeAnythingRuns) {
   load();
   Batch batch(*device);

@@ -66,6 +66,16 @@ TEST_F(GpuTool, ProfileTimesLaunchesByEvents) {
       EXPECT_NEAR(launch.seconds, 0.5e-3, 1e-9); // what the driver of FakeCuda.h says
   }
   EXPECT_NE(got.out.find("ms a step (median of 3); its launches: 3.000 ms"), std::string::npos) << got.out;
+
+  const Outcome bursts = run("bench --profile " + file + " --bursts --prompt 9 --repeat 3");
+  ASSERT_EQ(bursts.code, 0) << bursts.err;
+  for (const llmc::Profile::Step &step : llmc::Profile::parse(readFile(file), file).steps)
+    for (const llmc::Profile::Launch &launch : step.launches)
+      EXPECT_NEAR(launch.seconds, 0.5e-3, 1e-9);
+  EXPECT_EQ(run("bench --bursts").code, 2);
+  const Outcome cpu = run("bench --profile " + file + " --bursts --prompt 9", "", "cpu");
+  EXPECT_EQ(cpu.code, 1);
+  EXPECT_NE(cpu.err.find("error: bursts: expected a package for a GPU, got one for cpu"), std::string::npos) << cpu.err;
 }
 
 TEST_F(GpuTool, TextIsThatOfTheCpu) {

@@ -39,7 +39,7 @@ rm -rf "$out"
 part=$out/part-1 stage=$out/stage
 mkdir -p "$out"
 touch "$out/.llmc-device-kit"
-mkdir -p "$part" "$stage"/{tiny,check,llama-8b} "$out/models"
+mkdir -p "$part" "$stage"/{tiny,check,llama-8b,ops} "$out/models"
 : >"$out/reasons.tsv"
 
 # The small packages share one runtime, packed once: what stands before each is a script that starts it.
@@ -98,6 +98,15 @@ if [ -z "${NO_LARGE:-}" ]; then
   # A whole prompt in one step, and so in one launch of each op.
   compile llama-8b/bf16-8192 "$stage/llama-8b/bf16-8192" "$out/llama-8b" --target="$target" --weights=random:1 \
     --max-tokens-per-step=8192 --stub="$runtime_script"
+
+  echo "shapes of products and attention"
+  scripts/make-op-shapes.py "$out/op-shapes"
+  for path in "$out"/op-shapes/*; do
+    name=$(basename "$path")
+    compile "ops/$name" "$stage/ops/$name" "$path" --target="$target" --weights=random:1 --random-storage=bf16 \
+      --max-tokens-per-step=16384 --stub="$runtime_script"
+    cp "$path/config.json" "$stage/ops/$name.json"
+  done
 fi
 
 echo "random shapes for llmc-kernel-check"
@@ -130,7 +139,7 @@ for shard in "$stage"/smollm2.weights*; do
 done
 mkdir -p "$part"/{device,EndToEnd,data}
 cp benchmarks/device.sh "$part/"
-cp benchmarks/device/*.py "$part/device/"
+cp benchmarks/device/*.py benchmarks/device/llama-8b.json "$part/device/"
 cp test/EndToEnd/{common,exe,divergence}.py "$part/EndToEnd/"
 cp test/data/{tiny-goldens.json,smollm2-greedy.json,smollm2-logits.json.gz,prompts.jsonl} "$part/data/"
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
@@ -146,7 +155,7 @@ with open(os.path.join(out, "part-1", "kit.json"), "w", encoding="utf-8") as fil
     json.dump(kit, file, indent=1, ensure_ascii=False)
 PY
 tar -C "$stage" -czf "$part/packages.tar.gz" .
-rm -rf "$stage" "$out"/{models,check-models,llama-8b,reasons.tsv,compile.log,runtime-script}
+rm -rf "$stage" "$out"/{models,check-models,op-shapes,llama-8b,reasons.tsv,compile.log,runtime-script}
 
 status=0
 for folder in "$out"/part-*; do

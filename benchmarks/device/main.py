@@ -4,14 +4,13 @@ import json
 import os
 import platform
 import shutil
-import signal
-import subprocess
 import sys
 import time
 
 import bench
 import checks
 import kit as kits
+import peers
 from report import Report, Skip, summary
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -23,32 +22,6 @@ def numerics(report, kit):
     except ModuleNotFoundError as error:
         raise Skip(f"python3 has no {error.name}") from error
     module.group(report, kit)
-
-
-def peer(report, kit):
-    """torch on the 8B shape, in its own process; what it has printed counts even if it is cut short."""
-    del kit
-    seconds = report.limit(450)
-    process = subprocess.Popen([sys.executable, os.path.join(HERE, "peer_torch.py"), "--seconds", str(max(20, seconds - 60))],
-                               stdout=subprocess.PIPE, stderr=report.log_file, text=True, start_new_session=True)
-    report.log("$ peer_torch.py")
-    signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGKILL))
-    signal.alarm(int(seconds))
-    for line in process.stdout:
-        report.log("  out: " + line.rstrip())
-        if not line.startswith("{"):
-            continue
-        found = json.loads(line)
-        what = found.pop("what")
-        key = {"decode": "peer.decode.{batch}.{mode}", "prefill": "peer.prefill.{tokens}.{mode}", "about": "peer.about"}[what]
-        if "skipped" in found:
-            report.skip(key.format(**found), found["skipped"])
-        else:
-            report.figure(key.format(**found), found)
-    code = process.wait()
-    signal.alarm(0)
-    if code != 0:
-        raise Skip("the peer ran into its timeout" if code == -signal.SIGKILL else f"the peer exited with {code}; device.log has its words")
 
 
 def ratios(benchmarks):
@@ -89,21 +62,9 @@ def merge(out, paths):
     return 0
 
 
-def ops(report, kit):
-    """Each operation of a prompt beside torch's kernels, in a process of its own."""
-    exe = kit.path("llama-8b", "bf16-8192")
-    answer = report.must([sys.executable, os.path.join(HERE, "peer_ops.py"), exe], timeout=report.limit(400))
-    for line in answer.out.splitlines():
-        found = json.loads(line) if line.startswith("{") else {}
-        if "tokens" in found:
-            report.figure(f"peer.ops.{found.pop('tokens')}", found)
-        elif found:
-            report.figure("peer.ops", found)
-
-
 GROUPS = {"smoke": checks.smoke, "conformance": checks.conformance, "numerics": numerics, "errors": checks.errors,
-          "memory": checks.memory, "sanitizer": checks.sanitizer, "bench": bench.group, "peer": peer, "ops": ops}
-GPU_ONLY = ("errors", "memory", "sanitizer", "peer", "ops")
+          "memory": checks.memory, "sanitizer": checks.sanitizer, "bench": bench.group, "peer": peers.torch, "ops": peers.ops, "vllm": peers.vllm}
+GPU_ONLY = ("errors", "memory", "sanitizer", "peer", "ops", "vllm")
 
 
 def measure(args):

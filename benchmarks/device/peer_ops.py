@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The operations of a prompt, one by one: llmc's launches beside torch's kernels (cuBLAS, cuDNN, flash) on the same shapes.
+"""The operations of a prompt, one by one: llmc's launches beside torch's kernels (cuBLAS; cuDNN, flash) on the same shapes.
 
-  peer_ops.py EXE [--tokens 128,256,512,1024,2048,8192] [--rounds 3]
-EXE is a package of the shape of Llama-3.1-8B in bf16. llmc's time of an operation is the median over the layers of a whole step
-(EXE bench --profile: CUDA events between the launches of a real step, weights of 32 layers in turn); what it fuses (gate with up
-and the activation, sums with the residual) counts as part of the product. torch's is the product alone, in a CUDA graph over as
-many weights as exceed the card's L2 cache; of attention the faster of cuDNN and flash. The two take turns; of each the median of
-the rounds counts. One line of JSON for each number of tokens, the last line has the ratios (more than 1: llmc is faster).
+  peer_ops.py EXE... [--products 128,256,512,1024,2048,8192] [--attention 512,2048,8192,16384] [--rounds 2]
+EXE is a package of bf16 weights of which EXE.json is the config.json (scripts/make-op-shapes.py). Both sides are measured alike: a
+CUDA graph of one op over as many weights as exceed the card's L2 cache (llmc: the op of all layers), its second replay after
+a rest of 8 ms, the median of bursts (EXE bench --profile --bursts). What llmc fuses (gate with up and the activation, sums with the
+residual) counts as part of the product; torch's is the product alone. Of attention (causal) the faster of torch's cuDNN and flash.
+The two take turns; of each the median of the rounds counts. One line of JSON for each package and number of tokens, the last line
+has the ratios (more than 1: llmc is faster).
 """
 import argparse
 import json
@@ -15,28 +16,44 @@ import os
 import statistics
 import subprocess
 import tempfile
+import time
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-HIDDEN, FFN, HEADS, KV_HEADS, DIM = 4096, 14336, 32, 8, 128
-PRODUCTS = {"attn_qkv": (HIDDEN + 2 * KV_HEADS * DIM, HIDDEN), "attn_residual": (HIDDEN, HIDDEN), "ffn_act": (2 * FFN, HIDDEN),
-            "ffn_residual": (HIDDEN, FFN)}
 L2_BYTES = 60 << 20
+REST_S = 0.008
+BURSTS = 5
 
 
-def ours(exe, tokens, file):
+class Shape:
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            c = json.load(file)
+        self.heads, self.kv_heads, self.dim = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
+        hidden, ffn, wide = c["hidden_size"], c["intermediate_size"], self.heads * self.dim
+        # Rows (outputs) and columns of each.
+        self.products = {"attn_qkv": (wide + 2 * self.kv_heads * self.dim, hidden), "attn_residual": (hidden, wide),
+                         "ffn_act": (2 * ffn, hidden), "ffn_residual": (hidden, ffn)}
+
+    def flops(self, op, tokens):
+        if op == "attn":
+            return 2 * self.heads * self.dim * tokens * (tokens + 1)
+        return 2 * tokens * math.prod(self.products[op])
+
+
+def ours(exe, shape, tokens, file):
     """Seconds of each operation."""
-    subprocess.run([exe, "bench", f"--profile={file}", "--prompt", str(tokens), "--repeat", "5"], check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL, timeout=120)
+    subprocess.run([exe, "bench", f"--profile={file}", "--bursts", "--prompt", str(tokens), "--repeat", "1"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
     with open(file, encoding="utf-8") as text:
         step = next(s for s in json.load(text)["steps"] if s["tokens"] == tokens and s["context"] == tokens)
     times = {}
     for launch in step["launches"]:
         if launch["layer"] >= 0:
             times.setdefault(launch["op"].split(".", 2)[2], []).append(launch["seconds"])
-    return {op: statistics.median(seconds) for op, seconds in times.items() if op in PRODUCTS or op == "attn"}
+    return {op: statistics.median(seconds) for op, seconds in times.items() if op in shape.products or op == "attn"}
 
 
 def graph_seconds(calls):
@@ -51,8 +68,11 @@ def graph_seconds(calls):
         for call in calls:
             call()
     times = []
-    for _ in range(5):
+    for _ in range(BURSTS):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        torch.cuda.synchronize()
+        time.sleep(REST_S)
+        graph.replay()
         start.record()
         graph.replay()
         end.record()
@@ -68,57 +88,62 @@ def product_seconds(tokens, rows, columns):
     return graph_seconds([lambda w=w: F.linear(x, w) for w in weights])
 
 
-def attention_seconds(tokens):
-    made = lambda heads: torch.randn(1, heads, tokens, DIM, device="cuda", dtype=torch.bfloat16)
-    q, k, v = made(HEADS), made(KV_HEADS), made(KV_HEADS)
+def attention_seconds(shape, tokens):
+    made = lambda heads: torch.randn(1, heads, tokens, shape.dim, device="cuda", dtype=torch.bfloat16)
+    inputs = [(made(shape.heads), made(shape.kv_heads), made(shape.kv_heads)) for _ in range(4)]
     best = {}
     for name, backend in (("cudnn", SDPBackend.CUDNN_ATTENTION), ("flash", SDPBackend.FLASH_ATTENTION)):
         try:
             with sdpa_kernel(backend):
-                call = lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-                best[name] = graph_seconds([call] * 4)
+                best[name] = graph_seconds([lambda x=x: F.scaled_dot_product_attention(*x, is_causal=True, enable_gqa=True) for x in inputs])
         except RuntimeError:
             continue
     return min(best.values())
 
 
-def flops(op, tokens):
-    if op == "attn":
-        return 2 * HEADS * DIM * tokens * (tokens + 1)
-    return 2 * tokens * math.prod(PRODUCTS[op])
-
-
-def measure(exe, tokens, rounds, file):
-    samples = {}
+def measure(exe, shape, tokens, rounds, ops, file):
+    samples = {op: ([], []) for op in ops}
     for _ in range(rounds):
-        for op, seconds in ours(exe, tokens, file).items():
-            samples.setdefault(op, ([], []))[0].append(seconds)
-        for op in samples:
-            samples[op][1].append(attention_seconds(tokens) if op == "attn" else product_seconds(tokens, *PRODUCTS[op]))
+        for op, seconds in ours(exe, shape, tokens, file).items():
+            if op in samples:
+                samples[op][0].append(seconds)
+        for op, (_, theirs) in samples.items():
+            theirs.append(attention_seconds(shape, tokens) if op == "attn" else product_seconds(tokens, *shape.products[op]))
         torch.cuda.empty_cache()
     result = {}
     for op, (mine, theirs) in samples.items():
         a, b = statistics.median(mine), statistics.median(theirs)
-        result[op] = {"us": round(1e6 * a, 1), "peer_us": round(1e6 * b, 1), "tflop_s": round(flops(op, tokens) / a * 1e-12, 1),
-                      "peer_tflop_s": round(flops(op, tokens) / b * 1e-12, 1), "ratio": round(b / a, 3)}
+        tflop = shape.flops(op, tokens) * 1e-12
+        result[op] = {"us": round(1e6 * a, 1), "peer_us": round(1e6 * b, 1), "tflop_s": round(tflop / a, 1),
+                      "peer_tflop_s": round(tflop / b, 1), "ratio": round(b / a, 3)}
     return result
+
+
+def counts(text):
+    return [int(number) for number in text.split(",") if number]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("exe")
-    parser.add_argument("--tokens", default="128,256,512,1024,2048,8192")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("exe", nargs="+")
+    parser.add_argument("--products", type=counts, default=[128, 256, 512, 1024, 2048, 8192], metavar="TOKENS")
+    parser.add_argument("--attention", type=counts, default=[512, 2048, 8192, 16384], metavar="TOKENS")
+    parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
-    found = {}
+    ratios = {"products": [], "random products": [], "attention": []}
     with tempfile.TemporaryDirectory() as folder:
-        for tokens in map(int, args.tokens.split(",")):
-            found[tokens] = measure(args.exe, tokens, args.rounds, os.path.join(folder, "profile.json"))
-            print(json.dumps({"tokens": tokens, **found[tokens]}), flush=True)
-    products = [r["ratio"] for ops in found.values() for op, r in ops.items() if op != "attn"]
+        for exe in map(os.path.abspath, args.exe):
+            name, shape = os.path.basename(exe), Shape(exe + ".json")
+            drawn = name.startswith("random")
+            for tokens in sorted({*args.products, *args.attention}):
+                ops = [op for op in shape.products if tokens in args.products] + (["attn"] if tokens in args.attention else [])
+                found = measure(exe, shape, tokens, args.rounds, ops, os.path.join(folder, "profile.json"))
+                print(json.dumps({"shape": name, "tokens": tokens, **found}), flush=True)
+                for op, figures in found.items():
+                    ratios["attention" if op == "attn" else "random products" if drawn else "products"].append(figures["ratio"])
     print(json.dumps({"card": torch.cuda.get_device_name(), "torch": torch.__version__,
-                      "products": {"geometric_mean": round(statistics.geometric_mean(products), 3), "least": min(products)},
-                      "attention": {tokens: ops["attn"]["ratio"] for tokens, ops in found.items()}}))
+                      **{kind: {"geometric_mean": round(statistics.geometric_mean(r), 3), "least": min(r), "count": len(r)}
+                         for kind, r in ratios.items() if r}}))
 
 
 if __name__ == "__main__":

@@ -386,8 +386,9 @@ LogicalResult DealColumnsOp::verify() {
 LogicalResult StoreStagedOp::verify() {
   auto vector = cast<VectorType>(getValue().getType());
   auto ring = cast<RingType>(getRing().getType());
-  if (!vector.getElementType().isBF16() || vector.getRank() != 2 || vector.getDimSize(0) != ring.getRows() ||
-      vector.getDimSize(1) != ring.getColumns() || ring.getStages() != 1)
+  int64_t columns = vector.getShape().back(), rows = vector.getNumElements() / columns, rank = vector.getRank();
+  bool fits = rank == 2 ? rows == ring.getRows() && columns == ring.getColumns() : rows <= ring.getRows() && columns <= ring.getColumns();
+  if (!vector.getElementType().isBF16() || rank < 2 || rank > 3 || !fits || ring.getStages() != 1)
     return emitOpError("expected a ring of one stage of the block's size and a block of bf16, got ") << ring << " and " << vector;
   return verifyAccess(*this, cast<MemRefType>(getMemref().getType()), vector, getIndices().size());
 }

@@ -80,14 +80,14 @@ def Tile_AllocPipelineOp : Tile_AsyncOp<"alloc_pipeline", [MemoryEffects<[MemAll
 def Tile_RolesOp : Tile_AsyncOp<"roles", [SingleBlock, NoTerminator, NoRegionArguments, RecursiveMemoryEffects]> {
   let summary = "what the copying warp and what the computing warps do";
   let description = [{
-    The producer's region is run by the first thread of the schedule's `producers`, with `lanes` by all threads of their first
-    warp (copies that are dealt to lanes, tile.gather_async, need them; the others take the first); the consumers' by the
+    The producer's region is run by the first thread of the schedule's `producers`, with `warps` by the first thread of each of
+    their warps (copies that are dealt to warps, tile.gather_async, need them; the others take the first); the consumers' by the
     `threads` before them. They run side by side and meet only at pipelines. Where the producers are a whole warpgroup, they
     leave their registers to the consumers.
 
     Example: `tile.roles producer { ... } consumers { ... }`
   }];
-  let arguments = (ins UnitAttr:$lanes);
+  let arguments = (ins UnitAttr:$warps);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumers);
   let assemblyFormat = "`producer` $producer `consumers` $consumers attr-dict";
 }
@@ -147,11 +147,11 @@ def Tile_CopyAsyncOp : Tile_AsyncOp<"copy_async", [MemoryEffects<[MemRead, MemWr
 }
 
 def Tile_GatherAsyncOp : Tile_AsyncOp<"gather_async", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "producer: copies pages of global memory into the slot of a round, a page a lane";
+  let summary = "producer: copies pages of global memory into the slot of a round, dealt to the producer's warps";
   let description = [{
     Memref [pages, ..., tokens of a page, columns]: tokens [i * p, (i + 1) * p) of the slot come from page table[first + i], with
     p = `page_tokens`, from the other indices on (those of the dimensions behind the page but the last, whose columns are all
-    copied; columns past its end are zero). The producer must have its lanes (tile.roles).
+    copied; columns past its end are zero). The producer must have its warps (tile.roles).
 
     Example: `tile.gather_async %keys[%head, %c0] of %table[%first] page_tokens 16 to %k[%i] signals %p : memref<?x8x32x128xbf16>, memref<?xi32>, !tile.ring<128 x 128, 2>, !tile.pipeline<2>`
   }];
@@ -310,8 +310,10 @@ def Tile_DealColumnsOp : Tile_AsyncOp<"deal_columns", [Pure, AllTypesMatch<["eve
 def Tile_StoreStagedOp : Tile_AsyncOp<"store_staged", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "consumers: stores a block of bf16 through shared memory, so that memory is written row by row";
   let description = [{
-    As tile.store, on a ring of one stage that nothing else uses; what lies past the memref's columns is dropped. All consumers
-    meet before they write the ring and before they read it.
+    As tile.store, on a ring of one stage that nothing else uses; what lies past the memref's columns is dropped. A block of two
+    dimensions comes out of a transposed product, whose warps have columns: all consumers meet before they write the ring and
+    before they read it. A block of three, the first two being the ring's rows, comes out of a product whose warps have rows, and
+    each warp goes its own way.
 
     Example: `tile.store_staged %y, %m[%row, %col] through %r limit %rows : vector<256x64xbf16>, memref<?x14336xbf16>, !tile.ring<256 x 64, 1>`
   }];

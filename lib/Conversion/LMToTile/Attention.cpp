@@ -172,8 +172,16 @@ static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &
   };
   // m starts finite, so that exp2(m - m') is 0 and never NaN.
   KernelBuilder::Values state{k.splat({rows}, -1e30), k.splat({rows}, 0.0), k.splat({rows, vDim}, 0.0)};
-  if (s.splits && !s.window) { // blocks that every row sees come first
+  if (s.splits) { // what every row sees needs no mask: behind what leaves a window, before what is not yet seen
     Value seen = k.mulIndex(k.divIndex(k.addIndex(t.position, 1), s.columns()), s.pages);
+    if (s.window > 0) {
+      Value oldest = arith::MaxSIOp::create(k.b, k.loc, arith::SubIOp::create(k.b, k.loc, last, k.index(s.window)), k.index(0));
+      Value entered = k.mulIndex(k.divIndex(k.addIndex(oldest, s.columns() - 1), s.columns()), s.pages);
+      entered = arith::MinSIOp::create(k.b, k.loc, entered, end);
+      state = loop(begin, entered, state, /*masked=*/true);
+      begin = entered;
+      seen = arith::MaxSIOp::create(k.b, k.loc, entered, seen);
+    }
     state = loop(begin, seen, state, /*masked=*/false);
     begin = seen;
   }
@@ -293,7 +301,7 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
         Value part = parts ? k.remIndex(column, s.vParts) : k.index(0);
         Value number = k.divIndex(k.unit(), columns);
         if (s.splits) // later tiles of a sequence see more of it: the longest work first
-          number = arith::SubIOp::create(k.b, k.loc, k.addIndex(k.rows(), -1), number);
+          number = arith::SubIOp::create(k.b, k.loc, k.rows(), k.addIndex(number, 1));
         QueryTile tile = loadTile(k, number);
         Value out = attend(k, s, tile, head, part, tokens);
         gpu ? writeHeads(k, s, tile, head, part, out, tokens) : writeResult(k, s, tile, head, out, tokens);

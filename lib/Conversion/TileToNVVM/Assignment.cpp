@@ -61,6 +61,12 @@ void Assignment::visit(Operation *op) {
           tie(argument, yielded);
         }
       })
+      .Case([&](scf::IfOp branch) {
+        for (Block *block : {branch.thenBlock(), branch.elseBlock()})
+          if (block && branch.getNumResults())
+            for (auto [result, yielded] : llvm::zip_equal(branch.getResults(), block->getTerminator()->getOperands()))
+              tie(result, yielded);
+      })
       .Case([&](vector::ShapeCastOp cast) { tie(cast.getSource(), cast.getResult()); })
       .Case([&](tile::DotOp dot) { tie(dot.getAcc(), dot.getResult()); })
       .Case([&](tile::WaitOp wait) {

@@ -20,8 +20,10 @@ using namespace llmc::cuda;
 
 static constexpr int64_t kRowBytes = 128; // of a panel of a ring
 
-// Of a thread, where a whole warpgroup produces: with two that consume, what a multiprocessor has.
+// Of a thread, where a whole warpgroup produces and two consume. A CTA of 384 threads starts with 168 for each: the consumers would
+// wait for ever for more than the producers give.
 static constexpr int32_t kConsumerRegisters = 232, kProducerRegisters = 40;
+static_assert(2 * kConsumerRegisters + kProducerRegisters <= 3 * 168);
 
 //===----------------------------------------------------------------------===//
 // Shared memory, roles and barriers
@@ -78,10 +80,10 @@ std::pair<Value, Value> Emitter::slotOf(Value round, int64_t stages) {
 
 static constexpr int64_t kTicks = 10'000'000; // of one attempt to wait; it is repeated until the phase is over
 
-/// Whether all lanes of the producer run an op.
-static bool isLanes(Operation *op) {
+/// Whether a thread of each of the producer's warps runs an op.
+static bool isWarps(Operation *op) {
   auto roles = op->getParentOfType<tile::RolesOp>();
-  return roles && roles.getLanes();
+  return roles && roles.getWarps();
 }
 
 LogicalResult Emitter::emitAcquire(tile::AcquireOp op) {
@@ -89,7 +91,7 @@ LogicalResult Emitter::emitAcquire(tile::AcquireOp op) {
   // The first filling waits for the phase before the first, which counts as over.
   Value before = arith::XOrIOp::create(b, loc, parity, i32(1));
   NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier(op.getPipeline(), slot, /*empty=*/true), before, i32(kTicks));
-  when(isLanes(op) ? isFirstProducer() : Value(), [&] {
+  when(isWarps(op) ? isFirstProducer() : Value(), [&] {
     NVVM::MBarrierArriveExpectTxOp::create(b, loc, Type(), barrier(op.getPipeline(), slot, /*empty=*/false), i32(op.getBytes()),
                                            NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
   });
@@ -125,7 +127,7 @@ static void setRegisters(OpBuilder &b, Location loc, int32_t count, NVVM::SetMax
   NVVM::SetMaxRegisterOp::create(b, loc, b.getI32IntegerAttr(count), NVVM::SetMaxRegisterActionAttr::get(b.getContext(), action));
 }
 
-// A warpgroup of producers gives most of its registers to the consumers (PTX ISA 9.7.19.5); one warp of it works.
+// A warpgroup of producers gives most of its registers to the consumers (PTX ISA 9.7.19.5).
 LogicalResult Emitter::emitRoles(tile::RolesOp op) {
   bool warpgroup = cta.producers == 128;
   if (cta.producers != 32 && !warpgroup)
@@ -137,7 +139,8 @@ LogicalResult Emitter::emitRoles(tile::RolesOp op) {
   if (warpgroup)
     setRegisters(b, loc, kProducerRegisters, NVVM::SetMaxRegisterAction::decrease);
   LogicalResult result = success();
-  when(op.getLanes() ? equal(warp, index(cta.warps())) : isFirstProducer(), [&] { result = emit(op.getProducer().front()); });
+  Value lane = arith::AndIOp::create(b, loc, thread, index(31));
+  when(op.getWarps() ? equal(lane, index(0)) : isFirstProducer(), [&] { result = emit(op.getProducer().front()); });
   if (failed(result))
     return failure();
   b.setInsertionPoint(branch.elseBlock()->getTerminator());
@@ -203,7 +206,7 @@ LogicalResult Emitter::emitCopyAsync(tile::CopyAsyncOp op) {
   Values coordinates;
   for (Value index : llvm::reverse(op.getIndices()))
     coordinates.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), scalar(index)));
-  when(isLanes(op) ? isFirstProducer() : Value(), [&] { copyBox(*map, target, coordinates, barrier(op.getPipeline(), slot, /*empty=*/false)); });
+  when(isWarps(op) ? isFirstProducer() : Value(), [&] { copyBox(*map, target, coordinates, barrier(op.getPipeline(), slot, /*empty=*/false)); });
   return success();
 }
 
@@ -267,6 +270,16 @@ LogicalResult Emitter::emitWarpgroupDot(tile::WarpgroupDotOp op) {
   return success();
 }
 
+/// ptxas moves a wait above whatever does not touch memory: what should be computed while products run is computed behind
+/// them. A load that never happens and depends on `rows` keeps what leads to them before the wait.
+static void computeBefore(OpBuilder &b, Location loc, ValueRange rows, Value shared) {
+  for (Value row : rows)
+    LLVM::InlineAsmOp::create(b, loc, TypeRange{}, ValueRange{row, shared},
+                              "{ .reg .pred p; .reg .b32 x; setp.eq.f32 p, $0, 0fFF800000; @p ld.volatile.shared.b32 x, [$1]; }", "f,r",
+                              /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                              LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+}
+
 // The registers pass through the wait, so that nothing that reads them can be moved before it.
 LogicalResult Emitter::emitWait(tile::WaitOp op) {
   Values registers;
@@ -280,6 +293,8 @@ LogicalResult Emitter::emitWait(tile::WaitOp op) {
     size_t before = registers.size();
     if (isa<VectorType>(operand.getType())) {
       registers.append(regsIn(operand, layouts.of(result)));
+      if (layouts.of(result).kind == Layout::Rows)
+        computeBefore(b, loc, ArrayRef(registers).drop_front(before), LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), dynamicShared(0)));
     } else {
       Value chain = scalar(operand);
       for (size_t i = 0; i < cast<LLVM::LLVMStructType>(chain.getType()).getBody().size(); ++i)

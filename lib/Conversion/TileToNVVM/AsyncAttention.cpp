@@ -16,34 +16,37 @@ using namespace llmc::cuda;
 
 static constexpr int64_t kRowBytes = 128, kPanel = 64; // of a panel: bytes of a row, columns
 
-// A lane a page: page numbers are loaded side by side, and copies of one lane need no other's.
+// Copies are issued one by one, some sixty cycles each: the warps share a slot's pages.
 LogicalResult Emitter::emitGatherAsync(tile::GatherAsyncOp op) {
   auto memref = cast<MemRefType>(op.getMemref().getType());
   auto ring = cast<tile::RingType>(op.getRing().getType());
   auto roles = op->getParentOfType<tile::RolesOp>();
-  if (!roles || !roles.getLanes())
-    return op.emitOpError("expected a producer with lanes");
-  int64_t tokens = op.getPageTokens(), pages = ring.getRows() / tokens;
+  if (!roles || !roles.getWarps())
+    return op.emitOpError("expected a producer with warps");
+  int64_t tokens = op.getPageTokens(), pages = ring.getRows() / tokens, warps = cta.producers / 32;
   SmallVector<int64_t> box(memref.getRank(), 1);
   box[box.size() - 2] = tokens;
   box.back() = kPanel;
   FailureOr<Value> map = nextMap(op, op.getMemref(), box);
   if (failed(map))
     return failure();
-  Value lane = arith::AndIOp::create(b, loc, thread, index(31));
+  Value ownFirst = arith::SubIOp::create(b, loc, warp, index(cta.warps()));
   Value slot = slotOf(scalar(op.getRound()), ring.getStages()).first;
-  when(pages < 32 ? less(lane, index(pages)) : Value(), [&] {
-    Value page = load(b.getI32Type(), at(scalar(op.getTable()), mul(add(scalar(op.getFirst()), lane), 4)), 4);
-    Value target = at(slotAddress(op.getRing(), slot), mul(lane, tokens * kRowBytes));
-    Value full = barrier(op.getPipeline(), slot, /*empty=*/false);
-    for (int64_t panel = 0; panel * kPanel < ring.getColumns(); ++panel) {
-      Values coordinates{i32(panel * kPanel)};
-      for (Value index : llvm::reverse(op.getIndices()))
-        coordinates.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), scalar(index)));
-      coordinates.push_back(page);
-      copyBox(*map, at(target, panel * ring.getRows() * kRowBytes), coordinates, full);
-    }
-  });
+  Value full = barrier(op.getPipeline(), slot, /*empty=*/false);
+  for (int64_t first = 0; first < pages; first += warps) {
+    Value own = add(ownFirst, first);
+    when(pages - first < warps ? less(own, index(pages)) : Value(), [&] {
+      Value page = load(b.getI32Type(), at(scalar(op.getTable()), mul(add(scalar(op.getFirst()), own), 4)), 4);
+      Value target = at(slotAddress(op.getRing(), slot), mul(own, tokens * kRowBytes));
+      for (int64_t panel = 0; panel * kPanel < ring.getColumns(); ++panel) {
+        Values coordinates{i32(panel * kPanel)};
+        for (Value index : llvm::reverse(op.getIndices()))
+          coordinates.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), scalar(index)));
+        coordinates.push_back(page);
+        copyBox(*map, at(target, panel * ring.getRows() * kRowBytes), coordinates, full);
+      }
+    });
+  }
   return success();
 }
 

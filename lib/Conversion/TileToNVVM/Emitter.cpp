@@ -113,6 +113,18 @@ Values Emitter::carried(Value value, Value argument) {
   return pairs;
 }
 
+/// Of what carried() makes for `argument`.
+void Emitter::appendCarriedTypes(Value argument, SmallVectorImpl<Type> &types) {
+  auto vector = dyn_cast<VectorType>(argument.getType());
+  if (!vector) {
+    types.push_back(argument.getType());
+    return;
+  }
+  size_t count = layouts.of(argument).size();
+  bool pairs = vector.getElementType().isBF16() && count % 2 == 0;
+  types.append(pairs ? count / 2 : count, pairs ? Type(b.getI32Type()) : vector.getElementType());
+}
+
 /// What carried() made, as registers of `value`.
 void Emitter::restore(Value value, ValueRange parts) {
   if (!isa<VectorType>(value.getType()))
@@ -165,11 +177,37 @@ LogicalResult Emitter::emitFor(scf::ForOp op) {
 }
 
 LogicalResult Emitter::emitIf(scf::IfOp op) {
-  if (op.getNumResults() || op.elseBlock())
-    return op.emitOpError("expected no results and no else on a GPU");
-  LogicalResult result = success();
-  when(scalar(op.getCondition()), [&] { result = emit(*op.thenBlock()); });
-  return result;
+  SmallVector<Type> types;
+  SmallVector<size_t> counts;
+  for (Value result : op.getResults()) {
+    size_t before = types.size();
+    appendCarriedTypes(result, types);
+    counts.push_back(types.size() - before);
+  }
+  auto branch = scf::IfOp::create(b, loc, types, scalar(op.getCondition()), /*withElseRegion=*/!!op.elseBlock());
+  auto fill = [&](Block *from, Block *to) {
+    OpBuilder::InsertionGuard guard(b);
+    if (types.empty())
+      b.setInsertionPoint(to->getTerminator());
+    else
+      b.setInsertionPointToEnd(to);
+    if (failed(emit(*from)))
+      return failure();
+    Values yielded;
+    for (auto [value, result] : llvm::zip_equal(from->getTerminator()->getOperands(), op.getResults()))
+      yielded.append(carried(value, result));
+    if (!types.empty())
+      scf::YieldOp::create(b, loc, yielded);
+    return success();
+  };
+  if (failed(fill(op.thenBlock(), branch.thenBlock())) || (op.elseBlock() && failed(fill(op.elseBlock(), branch.elseBlock()))))
+    return failure();
+  ValueRange parts = branch.getResults();
+  for (auto [result, count] : llvm::zip_equal(op.getResults(), counts)) {
+    restore(result, parts.take_front(count));
+    parts = parts.drop_front(count);
+  }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -51,6 +51,7 @@ private:
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
   Values carried(mlir::Value value, mlir::Value argument);
+  void appendCarriedTypes(mlir::Value argument, llvm::SmallVectorImpl<mlir::Type> &types);
   void restore(mlir::Value value, mlir::ValueRange parts);
 
   // Elementwise.cpp
@@ -113,6 +114,9 @@ private:
   // Staged.cpp
   mlir::LogicalResult emitDealColumns(tile::DealColumnsOp op);
   mlir::LogicalResult emitStoreStaged(tile::StoreStagedOp op);
+  mlir::LogicalResult emitStoreStagedRows(tile::StoreStagedOp op);
+  void storeRows(tile::StoreStagedOp op, mlir::Value ring, mlir::Value lane);
+  mlir::Value placeIn(mlir::Value ring, mlir::Value row, mlir::Value piece, int64_t panelBytes); ///< of a ring's panels
   /// Whether an f32 result goes through shared memory, and how.
   bool storesInChunks(tile::StoreOp op, const Layout &layout);
   mlir::LogicalResult emitStoreInChunks(tile::StoreOp op, const Layout &layout);

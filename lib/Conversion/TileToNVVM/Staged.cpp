@@ -58,7 +58,84 @@ void Emitter::stage(Value ring, const Values &registers, int64_t rows) {
   }
 }
 
+/// This thread's lane, read where the builder stands: what is computed from it is computed behind what stands before, and needs no
+/// registers there.
+static Value laneHere(OpBuilder &b, Location loc) {
+  auto read = LLVM::InlineAsmOp::create(b, loc, b.getI32Type(), ValueRange{}, "mov.u32 $0, %laneid;", "=r", /*has_side_effects=*/true,
+                                        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                        LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+  return arith::AndIOp::create(b, loc, read.getResult(0), arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(31)));
+}
+
+/// Rows of three dimensions, the last contiguous, as a warp writes them: 16 bytes a lane.
+void Emitter::storeRows(tile::StoreStagedOp op, Value ring, Value lane) {
+  auto vector = cast<VectorType>(op.getValue().getType());
+  SmallVector<int64_t> strides;
+  int64_t offset, panelBytes = cast<tile::RingType>(op.getRing().getType()).getRows() * kRowBytes, rows = layouts.of(op.getValue()).rows;
+  (void)cast<MemRefType>(op.getMemref().getType()).getStridesAndOffset(strides, offset);
+  int32_t pieces = static_cast<int32_t>(vector.getShape().back() / 8), inner = static_cast<int32_t>(vector.getDimSize(1));
+  Value start = scalar(op.getMemref()), firstRow = mul(warp, 16);
+  for (auto [index, stride] : llvm::zip_equal(op.getIndices(), strides))
+    start = at(start, mul(scalar(index), 2 * stride));
+  auto split = [&](Value x, int32_t by) { // 32 bits, where a division is cheaper
+    Value high = arith::DivUIOp::create(b, loc, x, i32(by)), low = arith::RemUIOp::create(b, loc, x, i32(by));
+    auto wide = [&](Value x) -> Value { return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), x); };
+    return std::pair(wide(high), wide(low));
+  };
+  auto type = VectorType::get({4}, b.getI32Type());
+  Value outerIndex = scalar(op.getIndices().take_back(3).front());
+  for (int32_t first = 0; first < 16 * pieces; first += 32) {
+    auto [row, piece] = split(arith::AddIOp::create(b, loc, lane, i32(first)), pieces);
+    Value whole = add(firstRow, row);
+    auto [outer, within] = split(arith::IndexCastUIOp::create(b, loc, b.getI32Type(), whole), inner);
+    Value inside = rows < 16 * cta.warps() ? less(whole, index(rows)) : Value();
+    if (op.getLimit())
+      inside = both(inside, less(add(outerIndex, outer), scalar(op.getLimit())));
+    Value bytes = add(add(mul(outer, 2 * strides.rbegin()[2]), mul(within, 2 * strides.rbegin()[1])), mul(piece, kPiece));
+    when(inside, [&] { LLVM::StoreOp::create(b, loc, load(type, placeIn(ring, row, piece, panelBytes), kPiece), at(start, bytes), kPiece); });
+  }
+}
+
+Value Emitter::placeIn(Value ring, Value row, Value piece, int64_t panelBytes) {
+  Value panel = arith::ShRUIOp::create(b, loc, piece, index(3)), within = arith::AndIOp::create(b, loc, piece, index(7));
+  return placeOf(*this, b, loc, at(ring, mul(panel, panelBytes)), row, within);
+}
+
+// A warp has 16 rows of all columns: it writes them to its rows of the ring, 16 x 16 at a time (matrices below and beside each
+// other), and reads them back row by row.
+LogicalResult Emitter::emitStoreStagedRows(tile::StoreStagedOp op) {
+  const Layout &layout = layouts.of(op.getValue());
+  auto memref = cast<MemRefType>(op.getMemref().getType());
+  auto ringType = cast<tile::RingType>(op.getRing().getType());
+  SmallVector<int64_t> strides;
+  int64_t offset, pieces = layout.cols / 8;
+  (void)memref.getStridesAndOffset(strides, offset);
+  if (layout.kind != Layout::Accumulator || cta.transposed || layout.col != Axis{Axis::Quad, 2, 0} || layout.cols % 16 ||
+      layout.rows > 16 * cta.warps() || ringType.getRows() != 16 * cta.warps())
+    return op.emitOpError("expected rows of a product, 16 a warp, got ") << op.getValue().getType();
+  if (memref.getRank() < 3 || strides.back() != 1 || strides.rbegin()[1] % 8 || strides.rbegin()[2] % 8 || divisorOf(op.getIndices().back()) % 8)
+    return op.emitOpError("expected rows of multiples of 16 bytes, got ") << memref;
+  auto meetWarp = [&] { NVVM::SyncWarpOp::create(b, loc, i32(-1)); };
+  Value lane = laneHere(b, loc), wideLane = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), lane);
+  Value ring = at(dynamicShared(dynamicPlaces.at(op.getRing())), mul(mul(warp, 16), kRowBytes));
+  Value row = arith::AndIOp::create(b, loc, wideLane, index(15)), ownPiece = arith::ShRUIOp::create(b, loc, wideLane, index(4));
+  const Values &registers = regs(op.getValue());
+  meetWarp(); // the last unit's rows have been read
+  for (int64_t piece = 0; piece < pieces; piece += 2) {
+    Values words;
+    for (int64_t i = 4 * piece; i < 4 * piece + 8; i += 2)
+      words.push_back(pair(registers[i], registers[i + 1]));
+    NVVM::StMatrixOp::create(b, loc, placeIn(ring, row, add(ownPiece, piece), ringType.getRows() * kRowBytes), words, NVVM::MMALayout::row,
+                             NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8), NVVM::LdStMatrixEltType::B16);
+  }
+  meetWarp();
+  storeRows(op, ring, lane);
+  return success();
+}
+
 LogicalResult Emitter::emitStoreStaged(tile::StoreStagedOp op) {
+  if (cast<VectorType>(op.getValue().getType()).getRank() == 3)
+    return emitStoreStagedRows(op);
   const Layout &layout = layouts.of(op.getValue());
   auto memref = cast<MemRefType>(op.getMemref().getType());
   SmallVector<int64_t> strides;

@@ -5,7 +5,8 @@
 // warpgroups of 64 rows each (FlashAttention-3, Shah et al. 2024, alg. 1 and 2):
 // - inside a warpgroup the update of step n - 1 runs with the scores of step n; the softmax of n is computed meanwhile;
 // - the warpgroups take turns to issue products, so that one's softmax runs under the other's products.
-// Both walk over the units of their CTA (UnitLoop.h): the producer is at the next unit while the consumers write a result.
+// Both walk over the units of their CTA, and the steps of one follow those of the last without a gap: the last update of a
+// unit runs with the first scores of the next, whose softmax is computed before the result is written.
 // The loops follow each other over ascending steps; the last one's body holds for every step (it masks), so the first step
 // of all takes it. Sound because keys, values and the page table are immutable while the kernel runs; every value is computed
 // by the operations of the loops, in their order.
@@ -15,6 +16,7 @@
 #include "llmc/Transforms/Tile/Passes.h"
 
 #include "dialects/Tile/Tile.h"
+#include "lib/Transforms/Tile/AttentionLoops.h"
 #include "lib/Transforms/Tile/UnitLoop.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,105 +29,14 @@
 
 using namespace mlir;
 using namespace llmc;
+using tile::Attention;
+using Steps = tile::Attention::Steps;
 
 namespace {
 
 constexpr int64_t kRows = 128, kConsumers = 256, kProducers = 128, kStages = 2, kPanel = 64; // columns of a panel
-
-/// A loop of the kernel: its products and what feeds them.
-struct Steps {
-  scf::ForOp loop;
-  tile::DotOp scores, update;
-  tile::GatherPackedOp keys, values;
-  tile::LoadOp pages;
-  Value p;                               ///< f32, rounded it is the update's left operand
-  unsigned accIndex = 0;                 ///< the update's among the carried values
-};
-
-struct Attention {
-  SmallVector<Steps> loops;
-  tile::LoadOp query;
-  int64_t rows = 0, width = 0, depth = 0, columns = 0, pageTokens = 0; ///< of queries, of a step, of K, of V
-};
-
-} // namespace
-
-/// null: fits; else why not.
-static const char *matchLoop(scf::ForOp loop, Steps &steps) {
-  steps.loop = loop;
-  for (auto dot : loop.getOps<tile::DotOp>()) {
-    if (dot.getArith() != tile::DotArith::BF16 || (steps.scores && steps.update))
-      return "expected two bf16 products";
-    (steps.scores ? steps.update : steps.scores) = dot;
-  }
-  if (!steps.update)
-    return "expected two products";
-  steps.keys = steps.scores.getB().getDefiningOp<tile::GatherPackedOp>();
-  steps.values = steps.update.getB().getDefiningOp<tile::GatherPackedOp>();
-  auto rounding = steps.update.getA().getDefiningOp<arith::TruncFOp>();
-  if (!steps.keys || !steps.values || !rounding || !matchPattern(steps.scores.getAcc(), m_AnyZeroFloat()))
-    return "expected products with gathered pages, the first from zero, the second of rounded values";
-  steps.p = rounding.getIn();
-  steps.pages = steps.keys.getPages().getDefiningOp<tile::LoadOp>();
-  if (!steps.pages || steps.values.getPages() != steps.keys.getPages())
-    return "expected one load of page numbers";
-  unsigned users = llvm::range_size(steps.update.getResult().getUses());
-  for (auto [i, yielded] : llvm::enumerate(loop.getYieldedValues()))
-    if (yielded == steps.update.getResult() && users == 1) {
-      steps.accIndex = i;
-      return nullptr;
-    }
-  return "expected an update that is carried";
-}
-
-/// Of the memref [pages, heads, tokens, columns] that is a view of a buffer; -1: none.
-static int64_t viewOffset(tile::GatherPackedOp gather) {
-  auto view = gather.getMemref().getDefiningOp<tile::ViewOp>();
-  return view && isa<BlockArgument>(view.getSource()) ? static_cast<int64_t>(view.getOffset()) : -1;
-}
-
-/// Indices behind the page: [head, 0, 0].
-static bool wholePages(tile::GatherPackedOp gather) {
-  auto indices = gather.getIndices();
-  return indices.size() == 3 && matchPattern(indices[1], m_Zero()) && matchPattern(indices[2], m_Zero());
-}
-
-static const char *matchShape(Attention &a) {
-  Steps &first = a.loops.front();
-  auto scores = cast<VectorType>(first.scores.getType()), update = cast<VectorType>(first.update.getType());
-  auto keys = cast<MemRefType>(first.keys.getMemref().getType()), values = cast<MemRefType>(first.values.getMemref().getType());
-  a.rows = scores.getDimSize(0), a.width = scores.getDimSize(1);
-  a.depth = cast<VectorType>(first.scores.getA().getType()).getDimSize(1), a.columns = update.getDimSize(1);
-  a.pageTokens = keys.getRank() == 4 ? keys.getDimSize(2) : 0;
-  if (keys != values || keys.getRank() != 4 || a.depth != keys.getDimSize(3) || a.columns != a.depth || !wholePages(first.keys) ||
-      !wholePages(first.values) || viewOffset(first.keys) != 0 || viewOffset(first.values) != 2 * a.pageTokens * a.depth)
-    return "expected whole pages of keys, followed by values of the same shape";
-  if (a.rows <= kRows / 2 || a.rows > kRows || a.width % a.pageTokens || a.width / a.pageTokens > 32 || a.depth > 256 ||
-      a.pageTokens % 8)
-    return "expected rows for two warpgroups and at most 32 pages in a step";
-  Value query = first.scores.getA();
-  if (auto reshape = query.getDefiningOp<vector::ShapeCastOp>())
-    query = reshape.getSource();
-  a.query = query.getDefiningOp<tile::LoadOp>();
-  return a.query && cast<VectorType>(a.query.getType()).getRank() == 3 ? nullptr : "expected a query that is loaded";
-}
-
-static const char *match(tile::KernelOp kernel, Attention &a) {
-  for (auto loop : kernel.getBody().getOps<scf::ForOp>())
-    if (const char *why = matchLoop(loop, a.loops.emplace_back()))
-      return why;
-  if (a.loops.empty())
-    return "expected loops";
-  for (size_t i = 1; i < a.loops.size(); ++i) {
-    Steps &before = a.loops[i - 1], &after = a.loops[i];
-    if (after.loop.getLowerBound() != before.loop.getUpperBound() || after.accIndex != before.accIndex ||
-        !llvm::equal(after.loop.getInitArgs(), before.loop.getResults()) || after.scores.getA() != before.scores.getA())
-      return "expected loops that go on where the one before ends";
-  }
-  return matchShape(a);
-}
-
-namespace {
+constexpr int64_t kNarrow = 64;                                                              // columns of a head, measured at 64 and 128
+constexpr int64_t kSharedBytes = 226 << 10;                                                  // for rings; the barriers take less than 1 KiB
 
 class Rewriter {
 public:
@@ -134,18 +45,13 @@ public:
 
   void run() {
     hoist();
+    for (auto load : kernel.getBody().getOps<tile::LoadOp>())
+      if (!isa<VectorType>(load.getType()))
+        fields.push_back(load);
     b.setInsertionPoint(a.loops.front().loop);
-    int64_t panels = (a.depth + kPanel - 1) / kPanel;
-    auto ring = [&](int64_t rows, int64_t stages) -> Value {
-      return tile::AllocRingOp::create(b, loc, tile::RingType::get(b.getContext(), rows, panels * kPanel, stages));
-    };
-    auto pipe = [&](int64_t stages) -> Value {
-      return tile::AllocPipelineOp::create(b, loc, tile::PipelineType::get(b.getContext(), stages));
-    };
-    query = ring(kRows, 1), keys = ring(a.width, kStages), values = ring(a.width, kStages);
-    queryReady = pipe(1), keysReady = pipe(kStages), valuesReady = pipe(kStages);
-    auto roles = tile::RolesOp::create(b, loc, /*lanes=*/true);
-    produce(roles.getProducer().emplaceBlock(), panels);
+    allocate();
+    auto roles = tile::RolesOp::create(b, loc, /*warps=*/true);
+    produce(roles.getProducer().emplaceBlock());
     consume(roles.getConsumers().emplaceBlock());
     for (Steps &steps : llvm::reverse(a.loops))
       steps.loop.erase();
@@ -173,108 +79,190 @@ private:
     }
   }
 
-  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-  Value before(Value round) { return arith::SubIOp::create(b, loc, round, index(1)); }
+  /// The rings: of queries two where there is room, so that the next unit's comes early.
+  void allocate() {
+    panels = (a.depth + kPanel - 1) / kPanel;
+    auto ring = [&](int64_t rows, int64_t stages) -> Value {
+      return tile::AllocRingOp::create(b, loc, tile::RingType::get(b.getContext(), rows, panels * kPanel, stages));
+    };
+    auto pipe = [&](int64_t stages) -> Value {
+      return tile::AllocPipelineOp::create(b, loc, tile::PipelineType::get(b.getContext(), stages));
+    };
+    staged = stagedStore();
+    int64_t rowBytes = 2 * kPanel * panels, rows = kRows * (staged ? 3 : 2) + 2 * kStages * a.width;
+    int64_t queries = rows * rowBytes <= kSharedBytes ? 2 : 1;
+    query = ring(kRows, queries), keys = ring(a.width, kStages), values = ring(a.width, kStages);
+    if (staged)
+      result = ring(kRows, 1);
+    queryReady = pipe(queries), keysReady = pipe(kStages), valuesReady = pipe(kStages);
+  }
 
-  /// A role's walk over its units: where the steps of one begin and end, and their rounds.
-  struct Walk {
-    tile::Again again;
-    tile::UnitLoop units;
-    Value begin, end, step;
-    Walk(Rewriter &r) : again(r.kernel, r.b), units(r.kernel, r.b, r.loc, again, tile::UnitLoop::Snake) {
-      begin = again.value(r.a.loops.front().loop.getLowerBound()), end = again.value(r.a.loops.back().loop.getUpperBound());
-      step = again.value(r.a.loops.front().loop.getStep());
+  /// The store of the result, if it is bf16: a thread has it in pieces of four bytes.
+  tile::StoreOp stagedStore() {
+    for (auto store : kernel.getBody().getOps<tile::StoreOp>()) {
+      auto type = dyn_cast<VectorType>(store.getValue().getType());
+      if (type && type.getRank() == 3 && type.getElementType().isBF16() && type.getNumElements() == a.rows * a.columns)
+        return store;
     }
+    return {};
+  }
+
+  // Visits, rounds and steps are counted in i32: registers are short.
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  Value number(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value))); }
+  Value wide(Value x) { return arith::IndexCastOp::create(b, loc, b.getIndexType(), x); }
+  Value narrow(Value x) { return arith::IndexCastOp::create(b, loc, b.getI32Type(), x); }
+  Value plus(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
+  Value before(Value round) { return arith::SubIOp::create(b, loc, round, number(1)); }
+  Value isLess(Value x, Value y) { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y); }
+
+  //===--- units ----------------------------------------------------------===//
+
+  /// What a role knows of a unit: the kernel's values computed again, where its steps begin and end, and their first round.
+  struct Unit {
+    tile::Again again;
+    Value visit, firstRound, begin, end, step;
   };
 
-  Value roundOf(Walk &walk, Value block) {
-    Value steps = arith::DivUIOp::create(b, loc, arith::SubIOp::create(b, loc, block, walk.begin), walk.step);
-    return arith::AddIOp::create(b, loc, walk.units.firstRound, steps);
+  /// The scalars that the kernel loads for the unit of a visit.
+  SmallVector<Value> loadFields(tile::SnakeOrder &order, Value visit) {
+    tile::Again again(kernel, b);
+    again.map(kernel.getUnit(), order.unit(visit));
+    return again.values(fields);
+  }
+
+  /// Those of the visit after; of the last visit its own. They are loaded a unit ahead, so that nobody waits for them.
+  SmallVector<Value> loadNextFields(tile::SnakeOrder &order, Value visit) {
+    return loadFields(order, arith::MinSIOp::create(b, loc, plus(visit, number(1)), before(order.visits())));
+  }
+
+  Unit unitAt(tile::SnakeOrder &order, Value visit, ValueRange loaded, Value firstRound) {
+    Unit unit{tile::Again(kernel, b), visit, firstRound, {}, {}, {}};
+    unit.again.map(kernel.getUnit(), order.unit(visit));
+    for (auto [field, value] : llvm::zip_equal(fields, loaded))
+      unit.again.map(field, value);
+    unit.begin = narrow(unit.again.value(a.loops.front().loop.getLowerBound()));
+    unit.end = narrow(unit.again.value(a.loops.back().loop.getUpperBound()));
+    unit.step = narrow(unit.again.value(a.loops.front().loop.getStep()));
+    return unit;
+  }
+
+  Value roundOf(const Unit &unit, Value block) {
+    return plus(unit.firstRound, arith::DivUIOp::create(b, loc, arith::SubIOp::create(b, loc, block, unit.begin), unit.step));
   }
 
   /// The round behind the unit's last one.
-  Value endRound(Walk &walk) {
-    Value count = arith::AddIOp::create(b, loc, arith::SubIOp::create(b, loc, walk.end, walk.begin), before(walk.step));
-    return arith::AddIOp::create(b, loc, walk.units.firstRound, arith::DivUIOp::create(b, loc, count, walk.step));
+  Value endRound(const Unit &unit) {
+    Value count = plus(arith::SubIOp::create(b, loc, unit.end, unit.begin), before(unit.step));
+    return plus(unit.firstRound, arith::DivUIOp::create(b, loc, count, unit.step));
   }
 
   //===--- producer -------------------------------------------------------===//
 
-  void produce(Block &block, int64_t panels) {
+  /// Copies follow each other as the consumers need them: the values of a step come behind the keys of the next.
+  void produce(Block &block) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
-    Walk walk(*this);
-    copyQuery(walk, panels);
+    tile::SnakeOrder order(kernel, b, loc);
+    Value zero = number(0);
+    SmallVector<Value> inits{zero, index(0), index(0)}; // the unit's first round, head and first page of the last step
+    llvm::append_range(inits, loadFields(order, zero));
+    auto loop = scf::ForOp::create(b, loc, zero, order.visits(), number(1), inits);
+    {
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToEnd(loop.getBody());
+      ValueRange carried = loop.getRegionIterArgs();
+      Unit unit = unitAt(order, loop.getInductionVar(), carried.drop_front(3), carried[0]);
+      SmallVector<Value> next = loadNextFields(order, loop.getInductionVar());
+      copyQuery(unit);
+      SmallVector<Value> yielded{endRound(unit)};
+      llvm::append_range(yielded, copySteps(unit, carried.slice(1, 2)));
+      llvm::append_range(yielded, next);
+      scf::YieldOp::create(b, loc, yielded);
+    }
+    gather(valuesReady, values, before(loop.getResult(0)), loop.getResults().slice(1, 2), a.pageTokens);
+  }
+
+  void copyQuery(Unit &unit) {
+    auto loaded = cast<VectorType>(a.query.getType());
+    SmallVector<Value> indices = unit.again.values(a.query.getIndices());
+    Value visit = wide(unit.visit);
+    tile::AcquireOp::create(b, loc, queryReady, visit, 2 * kPanel * panels * a.rows);
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      indices.back() = index(panel * kPanel); // whole heads
+      tile::CopyAsyncOp::create(b, loc, a.query.getMemref(), indices, ArrayRef<int64_t>{loaded.getDimSize(0), loaded.getDimSize(1), kPanel},
+                                query, visit, queryReady, panel);
+    }
+  }
+
+  /// Head and first page of the unit's last step.
+  SmallVector<Value> copySteps(Unit &unit, ValueRange last) {
     Steps &model = a.loops.back();
-    scf::ForOp original = model.loop;
-    prepare(walk, model.pages.getIndices().front(), original);
+    Value pages = model.pages.getIndices().front(), head = unit.again.value(model.keys.getIndices().front());
+    prepare(unit, pages, model.loop);
+    auto loop = scf::ForOp::create(b, loc, unit.begin, unit.end, unit.step, last);
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    Value round = roundOf(unit, loop.getInductionVar());
+    IRMapping known;
+    known.map(model.loop.getInductionVar(), wide(loop.getInductionVar()));
+    SmallVector<Value> own{head, copyOf(unit, pages, model.loop, known)};
+    gather(keysReady, keys, round, own, 0);
+    auto branch = scf::IfOp::create(b, loc, isLess(number(0), round), /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard then(b);
+      b.setInsertionPoint(branch.thenBlock()->getTerminator());
+      gather(valuesReady, values, before(round), loop.getRegionIterArgs(), a.pageTokens);
+    }
+    scf::YieldOp::create(b, loc, own);
+    return SmallVector<Value>(loop.getResults());
+  }
+
+  /// The pages of a step, of which head and the first are given, from a token of each on.
+  void gather(Value pipeline, Value ring, Value round, ValueRange step, int64_t token) {
     // Keys and values of a page are one box of twice the tokens.
-    auto view = cast<tile::ViewOp>(model.keys.getMemref().getDefiningOp());
+    auto view = cast<tile::ViewOp>(a.loops.back().keys.getMemref().getDefiningOp());
     auto type = cast<MemRefType>(view.getType());
     SmallVector<int64_t> shape(type.getShape());
     shape[2] *= 2;
     auto both = MemRefType::get(shape, type.getElementType(), type.getLayout());
-    Value pool = tile::ViewOp::create(b, loc, both, view.getSource(), 0), head = walk.again.value(model.keys.getIndices().front());
-    auto loop = scf::ForOp::create(b, loc, walk.begin, walk.end, walk.step);
-    {
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPoint(loop.getBody()->getTerminator());
-      Value round = roundOf(walk, loop.getInductionVar());
-      IRMapping known;
-      known.map(original.getInductionVar(), loop.getInductionVar());
-      Value first = copyOf(walk, model.pages.getIndices().front(), original, known);
-      auto gather = [&](Value pipeline, Value ring, int64_t token) {
-        tile::AcquireOp::create(b, loc, pipeline, round, 2 * kPanel * panels * a.width);
-        tile::GatherAsyncOp::create(b, loc, pool, ValueRange{head, index(token)}, model.pages.getMemref(), first, a.pageTokens, ring, round,
-                                    pipeline);
-      };
-      gather(keysReady, keys, 0);
-      gather(valuesReady, values, a.pageTokens);
-    }
-    walk.units.close(b, endRound(walk));
-  }
-
-  void copyQuery(Walk &walk, int64_t panels) {
-    auto loaded = cast<VectorType>(a.query.getType());
-    SmallVector<Value> indices = walk.again.values(a.query.getIndices());
-    tile::AcquireOp::create(b, loc, queryReady, walk.units.visit, 2 * kPanel * panels * a.rows);
-    for (int64_t panel = 0; panel < panels; ++panel) {
-      indices.back() = index(panel * kPanel); // whole heads
-      tile::CopyAsyncOp::create(b, loc, a.query.getMemref(), indices, ArrayRef<int64_t>{loaded.getDimSize(0), loaded.getDimSize(1), kPanel},
-                                query, walk.units.visit, queryReady, panel);
-    }
+    Value pool = tile::ViewOp::create(b, loc, both, view.getSource(), 0);
+    round = wide(round);
+    tile::AcquireOp::create(b, loc, pipeline, round, 2 * kPanel * panels * a.width);
+    tile::GatherAsyncOp::create(b, loc, pool, ValueRange{step[0], index(token)}, a.loops.back().pages.getMemref(), step[1], a.pageTokens, ring,
+                                round, pipeline);
   }
 
   /// Computes here, before any loop, what `value` of a step needs of the unit.
-  void prepare(Walk &walk, Value value, scf::ForOp loop) {
+  void prepare(Unit &unit, Value value, scf::ForOp loop) {
     Operation *op = value.getDefiningOp();
     if (isa<BlockArgument>(value) && value.getParentBlock()->getParentOp() == loop)
       return;
     if (!op || !loop->isProperAncestor(op)) {
-      walk.again.value(value);
+      unit.again.value(value);
       return;
     }
     for (Steps &steps : a.loops) {
       if (op == steps.scores)
         return;
       if (op == steps.update) { // what it adds to and its probabilities; its values are a ring's
-        prepare(walk, steps.update.getA(), loop);
-        return prepare(walk, steps.update.getAcc(), loop);
+        prepare(unit, steps.update.getA(), loop);
+        return prepare(unit, steps.update.getAcc(), loop);
       }
     }
     for (Value operand : op->getOperands())
-      prepare(walk, operand, loop);
+      prepare(unit, operand, loop);
   }
 
   /// `value` of a step of `loop` with what is mapped in place of the loop's arguments.
-  Value copyOf(Walk &walk, Value value, scf::ForOp loop, IRMapping &known) {
+  Value copyOf(Unit &unit, Value value, scf::ForOp loop, IRMapping &known) {
     if (Value done = known.lookupOrNull(value))
       return done;
     Operation *op = value.getDefiningOp();
     if (!op || !loop->isProperAncestor(op))
-      return walk.again.value(value);
+      return unit.again.value(value);
     for (Value operand : op->getOperands())
-      known.map(operand, copyOf(walk, operand, loop, known));
+      known.map(operand, copyOf(unit, operand, loop, known));
     Operation *copy = b.clone(*op, known);
     known.map(op->getResults(), copy->getResults());
     return known.lookup(value);
@@ -289,76 +277,149 @@ private:
     Value p;
   };
 
-  Value startScores(Walk &walk, Steps &steps, Value round) {
-    tile::AwaitOp::create(b, loc, keysReady, round);
+  Value startScores(Unit &unit, Steps &steps, Value round) {
+    tile::AwaitOp::create(b, loc, keysReady, wide(round));
     tile::TakeTurnOp::create(b, loc);
     auto type = tile::InFlightType::get(b.getContext(), cast<VectorType>(steps.scores.getType()));
-    return tile::WarpgroupDotRowsOp::create(b, loc, type, query, walk.units.visit, keys, round, a.depth);
+    return tile::WarpgroupDotRowsOp::create(b, loc, type, query, wide(unit.visit), keys, wide(round), a.depth);
   }
 
   Value startUpdate(const State &state, unsigned accIndex, Value round) {
     Value acc = state.carried[accIndex];
-    tile::AwaitOp::create(b, loc, valuesReady, round);
+    tile::AwaitOp::create(b, loc, valuesReady, wide(round));
     Value flying = tile::StartOp::create(b, loc, tile::InFlightType::get(b.getContext(), cast<VectorType>(acc.getType())), acc);
-    return tile::WarpgroupUpdateOp::create(b, loc, flying.getType(), state.p, values, round, flying);
+    return tile::WarpgroupUpdateOp::create(b, loc, flying.getType(), state.p, values, wide(round), flying);
   }
 
   SmallVector<Value> wait(ValueRange operands, TypeRange types, int64_t pending) {
     return tile::WaitOp::create(b, loc, types, operands, pending).getResults();
   }
 
-  static void mapArguments(Steps &steps, Value block, const State &state, Value scores, IRMapping &known) {
-    known.map(steps.loop.getInductionVar(), block);
+  void mapArguments(Steps &steps, Value block, const State &state, Value scores, IRMapping &known) {
+    known.map(steps.loop.getInductionVar(), wide(block));
     known.map(steps.loop.getRegionIterArgs(), state.carried);
     known.map(steps.scores.getResult(), scores);
   }
 
   /// What follows from the softmax: the carried values, with `acc` (the update before) scaled, and the rounded p.
-  State finish(Walk &walk, Steps &steps, IRMapping &known, Value acc, Value p) {
+  State finish(Unit &unit, Steps &steps, IRMapping &known, Value acc, Value p) {
     State next;
     known.map(steps.loop.getRegionIterArgs()[steps.accIndex], acc);
     known.map(steps.p, p);
     scf::ForOp loop = steps.loop;
     for (auto [i, yielded] : llvm::enumerate(loop.getYieldedValues()))
-      next.carried.push_back(copyOf(walk, i == steps.accIndex ? Value(steps.update.getAcc()) : yielded, loop, known));
-    next.p = copyOf(walk, steps.update.getA(), loop, known);
+      next.carried.push_back(copyOf(unit, i == steps.accIndex ? Value(steps.update.getAcc()) : yielded, loop, known));
+    next.p = copyOf(unit, steps.update.getA(), loop, known);
     return next;
   }
 
-  State firstStep(Walk &walk) {
+  /// The unit's scores, softmax and scaling of a step that starts from nothing.
+  Value firstSoftmax(Unit &unit, const State &start, Value scores, IRMapping &known) {
     Steps &steps = a.loops.back();
-    State start{walk.again.values(a.loops.front().loop.getInitArgs()), {}};
-    Value round = walk.units.firstRound, flying = startScores(walk, steps, round);
-    tile::PassTurnOp::create(b, loc);
-    Value scores = wait(flying, steps.scores->getResultTypes(), 0).front();
-    tile::ReleaseOp::create(b, loc, keysReady, round);
-    IRMapping known;
-    mapArguments(steps, walk.begin, start, scores, known);
-    Value acc = start.carried[steps.accIndex], p = copyOf(walk, steps.p, steps.loop, known);
-    State next = finish(walk, steps, known, acc, p);
+    mapArguments(steps, unit.begin, start, scores, known);
+    return copyOf(unit, steps.p, steps.loop, known);
+  }
+
+  State finishFirst(Unit &unit, const State &start, IRMapping &known, Value p) {
+    Steps &steps = a.loops.back();
+    Value acc = start.carried[steps.accIndex];
+    State next = finish(unit, steps, known, acc, p);
     if (matchPattern(acc, m_AnyZeroFloat())) // scaled or not
       next.carried[steps.accIndex] = acc;
     return next;
   }
 
-  State nextStep(Walk &walk, Steps &steps, Value block, const State &state) {
-    Value round = roundOf(walk, block), last = before(round);
-    Value scoresFlying = startScores(walk, steps, round), updateFlying = startUpdate(state, steps.accIndex, last);
+  /// The first step of the CTA's first unit.
+  State firstStep(Unit &unit) {
+    State start{unit.again.values(a.loops.front().loop.getInitArgs()), {}};
+    tile::AwaitOp::create(b, loc, queryReady, wide(unit.visit));
+    Value flying = startScores(unit, a.loops.back(), unit.firstRound);
+    tile::PassTurnOp::create(b, loc);
+    Value scores = wait(flying, a.loops.back().scores->getResultTypes(), 0).front();
+    tile::ReleaseOp::create(b, loc, keysReady, wide(unit.firstRound));
+    IRMapping known;
+    Value p = firstSoftmax(unit, start, scores, known);
+    return finishFirst(unit, start, known, p);
+  }
+
+  /// The last update of a unit, with the first scores of the next.
+  State passOver(Unit unit, Unit &next, const State &state) {
+    Steps &steps = a.loops.back();
+    State start{next.again.values(a.loops.front().loop.getInitArgs()), {}}, ended = state;
+    Value round = next.firstRound, last = before(round);
+    tile::AwaitOp::create(b, loc, queryReady, wide(next.visit));
+    Value scoresFlying = startScores(next, steps, round), updateFlying = startUpdate(state, steps.accIndex, last);
     tile::PassTurnOp::create(b, loc);
     Value scores = wait(scoresFlying, steps.scores->getResultTypes(), 1).front();
-    tile::ReleaseOp::create(b, loc, keysReady, round);
+    tile::ReleaseOp::create(b, loc, keysReady, wide(round));
+    IRMapping known;
+    Value p = firstSoftmax(next, start, scores, known);
+    auto [acc, waited] = waitForUpdate(next, steps, known, updateFlying, p);
+    tile::ReleaseOp::create(b, loc, valuesReady, wide(last));
+    State begun = finishFirst(next, start, known, waited);
+    ended.carried[steps.accIndex] = acc;
+    write(unit, ended);
+    return begun;
+  }
+
+  /// The last update of the CTA's last unit. What it returns nobody reads; it needs no registers of its own.
+  State lastUpdate(Unit unit, const State &state, Value last) {
+    unsigned accIndex = a.loops.back().accIndex;
+    State ended = state;
+    Value flying = startUpdate(state, accIndex, last);
+    ended.carried[accIndex] = wait(flying, state.carried[accIndex].getType(), 0).front();
+    write(unit, ended);
+    return ended;
+  }
+
+  /// What follows the loops: the stores, with what they need.
+  void write(Unit &unit, const State &ended) {
+    for (auto [result, value] : llvm::zip_equal(a.loops.back().loop.getResults(), ended.carried))
+      unit.again.map(result, value);
+    for (tile::StoreOp store : stores) {
+      if (store == staged)
+        tile::StoreStagedOp::create(b, loc, unit.again.value(store.getValue()), unit.again.value(store.getMemref()),
+                                    unit.again.values(store.getIndices()), result, store.getLimit() ? unit.again.value(store.getLimit()) : Value());
+      else
+        unit.again.clone(store);
+    }
+  }
+
+  /// The update's result and p, behind the wait for it: nothing but products may write operands of products while one runs, so
+  /// p is rounded only then. Of narrow heads the carried values pass through the wait too, so that they, and the softmax with
+  /// them, are computed under the update: it takes longer than the other warpgroup's products, which hide it elsewhere.
+  std::pair<Value, Value> waitForUpdate(Unit &unit, Steps &steps, IRMapping &known, Value flying, Value p) {
+    scf::ForOp loop = steps.loop;
+    SmallVector<Value> passing{flying, p}, originals;
+    for (auto [i, yielded] : llvm::enumerate(loop.getYieldedValues())) {
+      if (i == steps.accIndex)
+        continue;
+      Value made = copyOf(unit, yielded, loop, known); // finish() finds it
+      if (a.depth <= kNarrow) {
+        originals.push_back(yielded);
+        passing.push_back(made);
+      }
+    }
+    SmallVector<Type> types{steps.update->getResult(0).getType()};
+    llvm::append_range(types, TypeRange(ValueRange(passing).drop_front()));
+    SmallVector<Value> done = wait(passing, types, 0);
+    for (auto [original, value] : llvm::zip_equal(originals, ArrayRef(done).drop_front(2)))
+      known.map(original, value);
+    return {done[0], done[1]};
+  }
+
+  State nextStep(Unit &unit, Steps &steps, Value block, const State &state) {
+    Value round = roundOf(unit, block), last = before(round);
+    Value scoresFlying = startScores(unit, steps, round), updateFlying = startUpdate(state, steps.accIndex, last);
+    tile::PassTurnOp::create(b, loc);
+    Value scores = wait(scoresFlying, steps.scores->getResultTypes(), 1).front();
+    tile::ReleaseOp::create(b, loc, keysReady, wide(round));
     IRMapping known;
     mapArguments(steps, block, state, scores, known);
-    Value p = copyOf(walk, steps.p, steps.loop, known);
-    // The other carried values are computed here too, under the update: finish() finds them made.
-    scf::ForOp loop = steps.loop;
-    for (auto [i, yielded] : llvm::enumerate(loop.getYieldedValues()))
-      if (i != steps.accIndex)
-        copyOf(walk, yielded, loop, known);
-    // p is rounded after the wait: nothing but products may write operands of products while one runs.
-    SmallVector<Value> done = wait({updateFlying, p}, {steps.update->getResult(0).getType(), p.getType()}, 0);
-    tile::ReleaseOp::create(b, loc, valuesReady, last);
-    return finish(walk, steps, known, done[0], done[1]);
+    Value p = copyOf(unit, steps.p, steps.loop, known);
+    auto [acc, waited] = waitForUpdate(unit, steps, known, updateFlying, p);
+    tile::ReleaseOp::create(b, loc, valuesReady, wide(last));
+    return finish(unit, steps, known, acc, waited);
   }
 
   void consume(Block &block) {
@@ -366,50 +427,79 @@ private:
     for (Operation *op = a.loops.back().loop->getNextNode(); op; op = op->getNextNode())
       if (!op->hasTrait<OpTrait::IsTerminator>())
         after.push_back(op);
+    stores.clear();
+    for (Operation *op : after)
+      if (auto store = dyn_cast<tile::StoreOp>(op))
+        stores.push_back(store);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
     tile::OpenTurnsOp::create(b, loc);
-    Walk walk(*this);
-    for (Steps &steps : a.loops)
-      for (Value yielded : steps.loop.getYieldedValues())
-        prepare(walk, yielded, steps.loop);
-    SmallVector<Value> bounds;
-    for (Steps &steps : a.loops)
-      bounds.push_back(walk.again.value(steps.loop.getUpperBound()));
-    tile::AwaitOp::create(b, loc, queryReady, walk.units.visit);
-    State state = firstStep(walk);
-    Value from = arith::AddIOp::create(b, loc, walk.begin, walk.step);
-    for (auto [steps, bound] : llvm::zip_equal(a.loops, bounds)) {
-      state = loopOver(walk, steps, from, bound, state);
-      from = arith::MaxSIOp::create(b, loc, from, bound); // the first step may have been the only one of its loop
-    }
-    tile::ReleaseOp::create(b, loc, queryReady, walk.units.visit);
-    // The last update.
-    unsigned accIndex = a.loops.back().accIndex;
-    Value end = endRound(walk), last = before(end);
-    Value flying = startUpdate(state, accIndex, last);
-    SmallVector<Type> type{state.carried[accIndex].getType()};
-    state.carried[accIndex] = wait(flying, type, 0).front();
-    tile::ReleaseOp::create(b, loc, valuesReady, last);
-    for (auto [result, value] : llvm::zip_equal(a.loops.back().loop.getResults(), state.carried))
-      walk.again.map(result, value);
-    for (Operation *op : after)
-      if (isa<tile::StoreOp>(op)) // with what it needs
-        walk.again.clone(op);
+    tile::SnakeOrder order(kernel, b, loc);
+    Value zero = number(0);
+    SmallVector<Value> loaded = loadFields(order, zero);
+    Unit first = unitAt(order, zero, loaded, zero);
+    State state = firstStep(first);
+    SmallVector<Value> inits{zero};
+    llvm::append_range(inits, loaded);
+    llvm::append_range(inits, state.carried);
+    inits.push_back(state.p);
+    auto loop = scf::ForOp::create(b, loc, zero, order.visits(), number(1), inits);
+    b.setInsertionPointToEnd(loop.getBody());
+    consumeUnit(order, loop.getInductionVar(), loop.getRegionIterArgs());
     for (Operation *op : llvm::reverse(after))
       if (isa<tile::StoreOp>(op) || op->use_empty())
         op->erase();
-    walk.units.close(b, end);
   }
 
-  State loopOver(Walk &walk, Steps &steps, Value from, Value to, const State &state) {
+  /// The steps of a visit behind its first, and the first of the next. `carried` and what is yielded: first round, fields,
+  /// state.
+  void consumeUnit(tile::SnakeOrder &order, Value visit, ValueRange carried) {
+    size_t count = fields.size();
+    Unit unit = unitAt(order, visit, carried.slice(1, count), carried[0]);
+    SmallVector<Value> loaded = loadNextFields(order, visit);
+    for (Steps &steps : a.loops)
+      for (Value yielded : steps.loop.getYieldedValues())
+        prepare(unit, yielded, steps.loop);
+    SmallVector<Value> bounds;
+    for (Steps &steps : a.loops)
+      bounds.push_back(narrow(unit.again.value(steps.loop.getUpperBound())));
+    State state{SmallVector<Value>(carried.drop_front(1 + count).drop_back()), carried.back()};
+    Value from = plus(unit.begin, unit.step);
+    for (auto [steps, bound] : llvm::zip_equal(a.loops, bounds)) {
+      state = loopOver(unit, steps, from, bound, state);
+      from = arith::MaxSIOp::create(b, loc, from, bound); // the first step may have been the only one of its loop
+    }
+    tile::ReleaseOp::create(b, loc, queryReady, wide(visit));
+    Value end = endRound(unit), nextVisit = plus(visit, number(1));
+    SmallVector<Value> flat(state.carried);
+    flat.push_back(state.p);
+    auto branch = scf::IfOp::create(b, loc, TypeRange(ValueRange(flat)), isLess(nextVisit, order.visits()), /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToEnd(branch.thenBlock());
+      Unit next = unitAt(order, nextVisit, loaded, end);
+      State begun = passOver(unit, next, state);
+      begun.carried.push_back(begun.p);
+      scf::YieldOp::create(b, loc, begun.carried);
+      b.setInsertionPointToEnd(branch.elseBlock());
+      State ended = lastUpdate(unit, state, before(end));
+      ended.carried.push_back(ended.p);
+      scf::YieldOp::create(b, loc, ended.carried);
+    }
+    SmallVector<Value> yielded{end};
+    llvm::append_range(yielded, loaded);
+    llvm::append_range(yielded, branch.getResults());
+    scf::YieldOp::create(b, loc, yielded);
+  }
+
+  State loopOver(Unit &unit, Steps &steps, Value from, Value to, const State &state) {
     SmallVector<Value> inits(state.carried);
     inits.push_back(state.p);
-    auto loop = scf::ForOp::create(b, loc, from, to, walk.step, inits);
+    auto loop = scf::ForOp::create(b, loc, from, to, unit.step, inits);
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToEnd(loop.getBody());
     ValueRange arguments = loop.getRegionIterArgs();
-    State next = nextStep(walk, steps, loop.getInductionVar(), {SmallVector<Value>(arguments.drop_back()), arguments.back()});
+    State next = nextStep(unit, steps, loop.getInductionVar(), {SmallVector<Value>(arguments.drop_back()), arguments.back()});
     next.carried.push_back(next.p);
     scf::YieldOp::create(b, loc, next.carried);
     ValueRange results = loop.getResults();
@@ -420,7 +510,12 @@ private:
   Attention &a;
   OpBuilder b;
   Location loc;
-  Value query, keys, values, queryReady, keysReady, valuesReady;
+  int64_t panels = 0;                             ///< of 64 columns of a head
+  SmallVector<Value> fields;                      ///< scalars that the kernel loads for its unit
+  SmallVector<tile::StoreOp> stores;              ///< behind the loops
+  tile::StoreOp staged;                           ///< that goes through shared memory
+  Value query, keys, values, result;              ///< rings
+  Value queryReady, keysReady, valuesReady;
 };
 
 struct TilePipelineAttentionCudaPass : PassWrapper<TilePipelineAttentionCudaPass, OperationPass<ModuleOp>> {
@@ -432,7 +527,7 @@ struct TilePipelineAttentionCudaPass : PassWrapper<TilePipelineAttentionCudaPass
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
       Attention attention;
-      if (!kernel->hasAttr("schedule") && !match(kernel, attention))
+      if (!kernel->hasAttr("schedule") && !attention.match(kernel))
         Rewriter(kernel, attention).run();
     }
   }

@@ -47,30 +47,35 @@ Operation *Again::clone(Operation *op) {
   return b.clone(*op, known);
 }
 
-UnitLoop::UnitLoop(KernelOp kernel, OpBuilder &b, Location loc, Again &again, Order order) {
+UnitLoop::UnitLoop(KernelOp kernel, OpBuilder &b, Location loc, Again &again) {
   Value units = UnitsOp::create(b, loc), ctas = CTAsOp::create(b, loc), first = kernel.getUnit();
-  auto index = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
-  Value zero = index(0), one = index(1);
-  if (order == Strided) {
-    loop = scf::ForOp::create(b, loc, first, units, ctas, zero);
-    firstRound = loop.getRegionIterArg(0);
-    again.map(first, loop.getInductionVar());
-    b.setInsertionPointToEnd(loop.getBody());
-    return;
-  }
-  Value mirrored = arith::SubIOp::create(b, loc, arith::SubIOp::create(b, loc, ctas, one), first);
-  auto placeIn = [&](Value row) -> Value {
-    Value odd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, arith::RemUIOp::create(b, loc, row, index(2)), one);
-    return arith::SelectOp::create(b, loc, odd, mirrored, first);
-  };
+  loop = scf::ForOp::create(b, loc, first, units, ctas, ValueRange(arith::ConstantIndexOp::create(b, loc, 0)));
+  firstRound = loop.getRegionIterArg(0);
+  again.map(first, loop.getInductionVar());
+  b.setInsertionPointToEnd(loop.getBody());
+}
+
+SnakeOrder::SnakeOrder(KernelOp kernel, OpBuilder &builder, Location loc) : b(builder), loc(loc) {
+  auto narrow = [&](Value x) -> Value { return arith::IndexCastOp::create(b, loc, b.getI32Type(), x); };
+  Value units = narrow(UnitsOp::create(b, loc));
+  ctas = narrow(CTAsOp::create(b, loc));
+  own = narrow(kernel.getUnit());
+  mirrored = arith::SubIOp::create(b, loc, arith::SubIOp::create(b, loc, ctas, number(1)), own);
   Value rows = arith::DivUIOp::create(b, loc, units, ctas), rest = arith::RemUIOp::create(b, loc, units, ctas);
   Value joins = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, placeIn(rows), rest); // the last row, which is not full
-  Value visits = arith::AddIOp::create(b, loc, rows, arith::SelectOp::create(b, loc, joins, one, zero));
-  loop = scf::ForOp::create(b, loc, zero, visits, one, zero);
-  firstRound = loop.getRegionIterArg(0);
-  visit = loop.getInductionVar();
-  b.setInsertionPointToEnd(loop.getBody());
-  again.map(first, arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, visit, ctas), placeIn(visit)));
+  count = arith::AddIOp::create(b, loc, rows, arith::ExtUIOp::create(b, loc, b.getI32Type(), joins));
+}
+
+Value SnakeOrder::number(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value))); }
+
+Value SnakeOrder::placeIn(Value row) {
+  Value odd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, arith::RemUIOp::create(b, loc, row, number(2)), number(1));
+  return arith::SelectOp::create(b, loc, odd, mirrored, own);
+}
+
+Value SnakeOrder::unit(Value visit) {
+  Value unit = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, visit, ctas), placeIn(visit));
+  return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), unit);
 }
 
 void UnitLoop::close(OpBuilder &b, Value nextRound) {

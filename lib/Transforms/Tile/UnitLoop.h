@@ -38,16 +38,29 @@ private:
 
 /// The loop over units at the builder's place, which moves into it; the kernel's unit is mapped in `again`.
 struct UnitLoop {
-  /// Strided: unit, unit + ctas, ... Snake: every second row of ctas units backwards, so that units whose work falls with their
-  /// number are dealt evenly.
-  enum Order { Strided, Snake };
   mlir::scf::ForOp loop;
   mlir::Value firstRound; ///< of the unit
-  mlir::Value visit;      ///< units before this one (Snake)
 
-  UnitLoop(KernelOp kernel, mlir::OpBuilder &builder, mlir::Location loc, Again &again, Order order = Strided);
+  UnitLoop(KernelOp kernel, mlir::OpBuilder &builder, mlir::Location loc, Again &again);
   /// Ends the body: the next unit's rounds start at `nextRound`.
   void close(mlir::OpBuilder &builder, mlir::Value nextRound);
+};
+
+/// Another order: every second row of ctas units backwards, so that units whose work falls with their number are dealt evenly.
+/// Numbers of visits are i32: registers are short where units are visited.
+class SnakeOrder {
+public:
+  SnakeOrder(KernelOp kernel, mlir::OpBuilder &builder, mlir::Location loc);
+  mlir::Value visits() const { return count; } ///< units of this CTA, at least one
+  mlir::Value unit(mlir::Value visit);         ///< of the launch, index
+
+private:
+  mlir::Value placeIn(mlir::Value row);
+  mlir::Value number(int64_t value);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  mlir::Value ctas, own, mirrored, count;
 };
 
 /// Erases what no longer has uses at the top of a kernel.

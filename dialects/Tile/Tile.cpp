@@ -383,6 +383,14 @@ LogicalResult DealColumnsOp::verify() {
   return success();
 }
 
+LogicalResult SumPartsOp::verify() {
+  auto source = cast<VectorType>(getSource().getType()), result = cast<VectorType>(getResult().getType());
+  if (source.getRank() != 2 || result.getRank() != 2 || !source.getElementType().isF32() || !result.getElementType().isF32() ||
+      source.getDimSize(1) != result.getDimSize(1) || source.getDimSize(0) % result.getDimSize(0))
+    return emitOpError("expected a result with a part of the source's rows of f32, got ") << source << " and " << result;
+  return success();
+}
+
 LogicalResult StoreStagedOp::verify() {
   auto vector = cast<VectorType>(getValue().getType());
   auto ring = cast<RingType>(getRing().getType());

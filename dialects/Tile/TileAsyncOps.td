@@ -116,6 +116,35 @@ def Tile_CTAsOp : Tile_AsyncOp<"ctas", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+//===----------------------------------------------------------------------===//
+// Units of several CTAs: those of a cluster, each with a part of a sum
+//===----------------------------------------------------------------------===//
+
+def Tile_PartOp : Tile_AsyncOp<"part", [Pure]> {
+  let summary = "which of the CTAs of a unit this is";
+  let description = [{
+    From 0 to below the schedule's `parts`. All CTAs of a unit are in the same unit of their loops.
+
+    Example: `%p = tile.part`
+  }];
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_SumPartsOp : Tile_AsyncOp<"sum_parts", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "consumers: adds what the CTAs of a unit have, in their order; each gets some rows of the sum";
+  let description = [{
+    result[r, c] = ((source_0[s, c] + source_1[s, c]) + source_2[s, c]) + ... with s = part * rows of the result + r: of the sum of
+    vector<128x128> over 4 parts part 1 has rows 32 to 63. `visit`: units that the CTA has had before this one.
+
+    Example: `%y = tile.sum_parts %x visit %v : vector<128x128xf32> -> vector<32x128xf32>`
+  }];
+  let arguments = (ins AnyVectorOfNonZeroRank:$source, Index:$visit);
+  let results = (outs AnyVectorOfNonZeroRank:$result);
+  let assemblyFormat = "$source `visit` $visit attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_AcquireOp : Tile_AsyncOp<"acquire", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "producer: waits until the slot of a round is free and announces how many bytes will come";
   let description = [{

@@ -79,7 +79,7 @@ KernelJob llmc::tablesJob(ModuleOp module, const GPUTarget &target, const std::v
         b.getNamedAttr("shared_bytes", b.getI64IntegerAttr(kernel.sharedBytes)),
         b.getNamedAttr("tensor_maps", tensorMaps(b, kernel))};
     if (kernel.persistent)
-      facts.push_back(b.getNamedAttr("persistent", b.getUnitAttr()));
+      facts.push_back(b.getNamedAttr("persistent", b.getI64IntegerAttr(kernel.persistent)));
     if (!kernel.cubin.empty())
       facts.push_back(b.getNamedAttr("cubin", b.getStringAttr(kernel.cubin)));
     entries.push_back(b.getNamedAttr(name, b.getDictionaryAttr(facts)));

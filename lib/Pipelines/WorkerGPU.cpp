@@ -78,7 +78,12 @@ LogicalResult llmc::compileForGPU(ModuleOp module, const GPUJob &job, std::strin
   kernel.ptx = std::move(result);
   kernel.threads = *threads;
   kernel.sharedBytes = *shared;
-  kernel.persistent = module->hasAttr("llmc.persistent");
+  if (module->hasAttr("llmc.persistent")) {
+    FailureOr<uint32_t> ctas = number(module, "llmc.persistent");
+    if (failed(ctas))
+      return failure();
+    kernel.persistent = *ctas;
+  }
   if (!job.ptxas.empty())
     assemble(kernel, job.ptxas, job.target.isa);
   result = kernel.serialize();

@@ -16,7 +16,7 @@ struct GPUJob {
 };
 
 /// Text, or for form "cubin" a serialised GPUKernel that has passed the gate. The launch is described by attributes of the
-/// module: i32 llmc.threads, i32 llmc.shared_bytes, llmc.persistent where it is, and, where there are any, llmc.tensor_maps: for each map an array<i64>
+/// module: i32 llmc.threads, i32 llmc.shared_bytes, llmc.persistent where it loops over units, and, where there are any, llmc.tensor_maps: for each map an array<i64>
 /// of the fields of llmc_tensor_map_v1 in their order. Emits diagnostics or throws Error.
 mlir::LogicalResult compileForGPU(mlir::ModuleOp module, const GPUJob &job, std::string &result);
 

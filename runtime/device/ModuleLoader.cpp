@@ -181,7 +181,7 @@ struct Checker {
     expect(kernel.cubin || kernel.ptx, name + ": no cubin and no PTX");
     expect(kernel.threads >= 1 && kernel.threads <= 1024,
            name + ": expected 1 to 1024 threads, got " + std::to_string(kernel.threads));
-    expect(kernel.persistent <= 1, name + ": expected persistent to be 0 or 1, got " + std::to_string(kernel.persistent));
+    expect(kernel.persistent <= 8, name + ": expected persistent to be 0 to 8, got " + std::to_string(kernel.persistent));
     expect(!kernel.num_tensor_maps || kernel.tensor_maps, name + ": no tensor maps");
     for (uint32_t t = 0; t < kernel.num_tensor_maps; ++t)
       tensorMap(kernel.tensor_maps[t], l, name + ", tensor map " + std::to_string(t));

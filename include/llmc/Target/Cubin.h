@@ -24,7 +24,7 @@ struct GPUKernel {
   std::string cubin, ptx;   // cubin empty: PTX alone
   uint32_t threads = 0;     // of a CTA
   uint32_t sharedBytes = 0; // dynamic shared memory
-  bool persistent = false;  // loops over units
+  uint32_t persistent = 0;  // loops over units: the CTAs of a unit; 0: no loop
   uint32_t registers = 0;   // of a thread, from ptxas; 0 without a cubin
   std::vector<llmc_tensor_map_v1> tensorMaps;
 

@@ -121,7 +121,7 @@ FailureOr<LLVM::GlobalOp> Writer::cudaKernel(rt::LaunchOp op, StringRef name) {
              tables.array(prefix, abi::cuda_kernel::fields,
                           {{tables.bytes(prefix + ".cubin", cubin, 64), cubin.size(),
                             tables.bytes(prefix + ".ptx", zeroTerminated, 1), ptx.size(), uint64_t(number("threads").getInt()),
-                            uint64_t(number("shared_bytes").getInt()), maps.size(), uint64_t(facts.contains("persistent")),
+                            uint64_t(number("shared_bytes").getInt()), maps.size(), uint64_t(number("persistent") ? number("persistent").getInt() : 0),
                             tables.array(prefix + ".tensor_maps", abi::tensor_map::fields, maps)}});
 }
 

@@ -17,9 +17,12 @@ FailureOr<Shape> llmc::cuda::shapeOf(tile::KernelOp kernel) {
   auto threads = schedule ? schedule.getAs<IntegerAttr>("threads") : IntegerAttr();
   if (!threads || threads.getInt() < 32 || threads.getInt() > 1024 || threads.getInt() % 32)
     return kernel.emitOpError("expected a schedule with threads, a multiple of 32 up to 1024 (tile-schedule-cuda)");
-  auto producers = schedule.getAs<IntegerAttr>("producers");
-  return Shape{threads.getInt(), !!schedule.getAs<UnitAttr>("transposed"), producers ? producers.getInt() : 0,
-               !!schedule.getAs<UnitAttr>("persistent")};
+  auto producers = schedule.getAs<IntegerAttr>("producers"), parts = schedule.getAs<IntegerAttr>("parts");
+  bool persistent = !!schedule.getAs<UnitAttr>("persistent");
+  if (parts && (!persistent || parts.getInt() < 1 || parts.getInt() > 8))
+    return kernel.emitOpError("expected 1 to 8 parts, in a persistent schedule, got ") << parts;
+  return Shape{threads.getInt(), !!schedule.getAs<UnitAttr>("transposed"), producers ? producers.getInt() : 0, persistent,
+               parts ? parts.getInt() : 1};
 }
 
 bool llmc::cuda::isUniform(Value value) {
@@ -110,6 +113,7 @@ void Assignment::mark(Operation *op) {
             classOf(result).product = true;
       })
       .Case([&](tile::DealColumnsOp deal) { classOf(deal.getEven()).dealt = true; })
+      .Case([&](tile::SumPartsOp sum) { classOf(sum.getResult()).product = true; })
       .Case([&](tile::ReduceOp reduce) {
         if (isa<VectorType>(reduce.getResult().getType()))
           classOf(reduce.getResult()).rowsOf = reduce.getSource();

@@ -118,8 +118,12 @@ LogicalResult Emitter::emitRelease(tile::ReleaseOp op) {
 }
 
 Value Emitter::launchNumber(bool ctas) {
-  if (ctas)
-    return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), NVVM::GridDimXOp::create(b, loc, b.getI32Type()));
+  if (ctas) { // that are in different units
+    Value number = NVVM::GridDimXOp::create(b, loc, b.getI32Type());
+    if (cta.parts > 1)
+      number = arith::DivUIOp::create(b, loc, number, i32(cta.parts));
+    return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
+  }
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), function.getArgument(kernel.getBuffers().size() + 1));
 }
 
@@ -132,6 +136,7 @@ LogicalResult Emitter::emitRoles(tile::RolesOp op) {
   bool warpgroup = cta.producers == 128;
   if (cta.producers != 32 && !warpgroup)
     return op.emitOpError("expected a schedule with a warp or a warpgroup of producers, got ") << cta.producers << " threads";
+  openParts();
   // The two roles are the branches of one condition, or ptxas ignores the change of registers.
   auto branch = scf::IfOp::create(b, loc, less(index(cta.warps() - 1), warp), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -146,7 +151,10 @@ LogicalResult Emitter::emitRoles(tile::RolesOp op) {
   b.setInsertionPoint(branch.elseBlock()->getTerminator());
   if (warpgroup)
     setRegisters(b, loc, kConsumerRegisters, NVVM::SetMaxRegisterAction::increase);
-  return emit(op.getConsumers().front());
+  result = emit(op.getConsumers().front());
+  b.setInsertionPointAfter(branch);
+  closeParts();
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,6 +227,7 @@ Type llmc::cuda::structOf(MLIRContext *context, size_t count) {
 }
 
 LogicalResult Emitter::emitStart(tile::StartOp op) {
+  fetchAddends();
   auto type = cast<VectorType>(op.getVector().getType());
   Layout layout = accumulator(cta, type.getDimSize(0), type.getDimSize(1));
   bool fits = cta.transposed ? !layout.rowsPadded && type.getDimSize(1) == 16 * cta.warps() : type.getDimSize(0) <= 16 * cta.warps();
@@ -282,6 +291,7 @@ static void computeBefore(OpBuilder &b, Location loc, ValueRange rows, Value sha
 
 // The registers pass through the wait, so that nothing that reads them can be moved before it.
 LogicalResult Emitter::emitWait(tile::WaitOp op) {
+  askForAddends(op);
   Values registers;
   SmallVector<size_t> counts;
   for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {

@@ -37,6 +37,8 @@ LogicalResult Emitter::run(LLVM::LLVMFuncOp target) {
   for (unsigned i = 0; i < buffers; ++i)
     mapping.map(kernel.getBuffers()[i], function.getArgument(i));
   mapping.map(kernel.getRows(), arith::IndexCastOp::create(b, loc, b.getIndexType(), function.getArgument(buffers)));
+  if (cta.parts > 1)
+    block = arith::DivUIOp::create(b, loc, block, i32(cta.parts));
   mapping.map(kernel.getUnit(), special(block));
   // The next kernel may come onto the card as soon as every CTA of this one is there; all threads wait for the kernel before
   // this one, so that no kernel ends before all those before it have: buffers may be reused anywhere in the chain.
@@ -89,6 +91,8 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::StoreStagedOp x) { return emitStoreStaged(x); })
       .Case([&](tile::UnitsOp x) { return mapping.map(x.getResult(), launchNumber(/*ctas=*/false)), success(); })
       .Case([&](tile::CTAsOp x) { return mapping.map(x.getResult(), launchNumber(/*ctas=*/true)), success(); })
+      .Case([&](tile::PartOp x) { return mapping.map(x.getResult(), part()), success(); })
+      .Case([&](tile::SumPartsOp x) { return emitSumParts(x); })
       .Case([&](tile::PairOrderOp x) { return emitPairOrder(x); })
       .Case([&](tile::ExpandOp x) { return emitBroadcast(x, x.getSource()); })
       .Case([&](vector::BroadcastOp x) { return emitBroadcast(x, x.getSource()); })
@@ -97,7 +101,7 @@ LogicalResult Emitter::emit(Operation *op) {
           set(x.getResult(), regs(x.getSource()));
         return success();
       })
-      .Default([&](Operation *other) { return emitElementwise(other); });
+      .Default([&](Operation *other) { return storeOfSum(other) ? success() : emitElementwise(other); });
 }
 
 /// A thread's share of a vector as a loop carries it: bf16 in pairs, one register each.

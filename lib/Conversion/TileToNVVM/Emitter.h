@@ -117,11 +117,28 @@ private:
   mlir::LogicalResult emitStoreStagedRows(tile::StoreStagedOp op);
   void storeRows(tile::StoreStagedOp op, mlir::Value ring, mlir::Value lane);
   mlir::Value placeIn(mlir::Value ring, mlir::Value row, mlir::Value piece, int64_t panelBytes); ///< of a ring's panels
-  /// Whether an f32 result goes through shared memory, and how.
-  bool storesInChunks(tile::StoreOp op, const Layout &layout);
-  mlir::LogicalResult emitStoreInChunks(tile::StoreOp op, const Layout &layout);
-  void storeChunk(tile::StoreOp op, mlir::Value staging, int64_t first, int64_t count, int64_t rowBytes);
   void stage(mlir::Value ring, const Values &registers, int64_t rows);
+
+  // StagedRows.cpp
+  void warpgroupMeets();
+  bool storesRows(tile::StoreOp op, const Layout &layout); ///< an f32 result goes through shared memory, and how
+  mlir::LogicalResult emitStoreRows(tile::StoreOp op, const Layout &layout);
+  tile::LoadOp addendOf(tile::StoreOp op);
+  tile::StoreOp storeOfSum(mlir::Operation *sum); ///< what computes it, or null
+  bool isAddend(tile::LoadOp op);                 ///< the store reads it
+  Values addendPieces(tile::StoreOp op, int64_t first, int64_t count);
+  void askForAddends(tile::WaitOp op);
+  void fetchAddends();
+  void fetchAddend(tile::StoreOp op);
+  void storePieces(tile::StoreOp op, mlir::Value staging, int64_t first, int64_t count, const Values &addends);
+
+  // Parts.cpp
+  mlir::Value part();
+  void clusterMeets();
+  void openParts();
+  void closeParts();
+  mlir::Value inPart(mlir::Value place, int64_t part);
+  mlir::LogicalResult emitSumParts(tile::SumPartsOp op);
 
   // Dot.cpp
   mlir::LogicalResult emitDot(tile::DotOp op);
@@ -206,6 +223,8 @@ private:
   llvm::DenseMap<mlir::Value, int64_t> dynamicPlaces; // rings and pipelines, offsets in dynamic shared memory
   int64_t dynamicOffset = 0;
   llvm::SmallVector<mlir::Attribute> maps;
+  llvm::DenseMap<mlir::Operation *, Values> addendsAhead; // of stores: pieces of their first rows
+  int64_t partsBarriers = 0; // offset in dynamic shared memory: all parts have come, all have been read
 };
 
 /// `count` f32 registers as one value, as products in flight are.

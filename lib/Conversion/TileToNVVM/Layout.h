@@ -56,6 +56,7 @@ struct Shape {
   bool transposed = false;
   int64_t producers = 0; ///< threads behind them that only copy (tile.roles)
   bool persistent = false; ///< loops over units, whose number is a parameter
+  int64_t parts = 1;       ///< CTAs of a unit: a cluster
   int64_t warps() const { return threads / 32; }
   int64_t all() const { return threads + producers; }
 };

@@ -147,6 +147,8 @@ static size_t runLength(const MemoryBlock &block, const Layout &layout, ArrayRef
 }
 
 LogicalResult Emitter::emitLoad(tile::LoadOp op) {
+  if (isAddend(op))
+    return success();
   auto memref = cast<MemRefType>(op.getMemref().getType());
   MemoryBlock block = blockOf(memref, op.getType(), op.getIndices());
   Value start = at(scalar(op.getMemref()), startOf(*this, block, op.getIndices()));
@@ -208,8 +210,8 @@ LogicalResult Emitter::emitStore(tile::StoreOp op) {
     return success();
   }
   const Layout layout = isFree(op.getValue()) ? layoutOfConstant(cta, vector) : layouts.of(op.getValue());
-  if (storesInChunks(op, layout))
-    return emitStoreInChunks(op, layout);
+  if (storesRows(op, layout))
+    return emitStoreRows(op, layout);
   Values values = regsIn(op.getValue(), layout);
   Value limit = op.getLimit() ? scalar(op.getLimit()) : Value();
   Value outerIndex = limit ? scalar(op.getIndices()[memref.getRank() - vector.getRank()]) : Value();

@@ -2,8 +2,8 @@
 //
 // A thread holds two neighbouring rows (tokens) of a column of a transposed product.
 // Written from there, memory would be touched in pieces of 4 bytes a thread. So results go
-// through shared memory, f32 element by element and matrices of 8 x 8 bf16 transposed
-// (stmatrix, PTX ISA 9.7.14.5.16), from where whole rows are written, 16 bytes a thread.
+// through shared memory, matrices of 8 x 8 bf16 transposed (stmatrix, PTX ISA 9.7.14.5.16),
+// from where whole rows are written, 16 bytes a thread. f32: StagedRows.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,6 @@ using namespace mlir;
 using namespace llmc;
 using namespace llmc::cuda;
 
-static constexpr int64_t kChunk = 64, kPad = 4; // f32: rows that go through shared memory at a time, elements between them
 static constexpr int64_t kRowBytes = 128, kPiece = 16; // of a ring: bytes of a row, of a store; eight pieces a row, swizzled
 static constexpr int kConsumersMeet = 1;               // number of the barrier; 0 is the CTA's
 
@@ -165,63 +164,6 @@ LogicalResult Emitter::emitStoreStaged(tile::StoreStagedOp op) {
       Value pointer = at(scalar(op.getMemref()), add(mul(to, 2 * strides[0]), mul(column, 2)));
       LLVM::StoreOp::create(b, loc, value, pointer, kPiece);
     });
-  }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// f32
-//===----------------------------------------------------------------------===//
-
-bool Emitter::storesInChunks(tile::StoreOp op, const Layout &layout) {
-  auto memref = cast<MemRefType>(op.getMemref().getType());
-  auto vector = dyn_cast<VectorType>(op.getValue().getType());
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  if (!cta.persistent || !vector || vector.getRank() != 2 || !vector.getElementType().isF32() || memref.getRank() != 2 ||
-      failed(memref.getStridesAndOffset(strides, offset)))
-    return false;
-  return layout.kind == Layout::Accumulator && layout.col == Axis{Axis::Group, 1, 16} && layout.cols == 16 * cta.warps() &&
-         layout.cols == 128 && layout.rows % 32 == 0 && strides[1] == 1 && strides[0] % 4 == 0 && memref.getDimSize(1) % 4 == 0 &&
-         divisorOf(op.getIndices()[1]) % 4 == 0;
-}
-
-/// A warp writes a row of 128 elements at a time.
-void Emitter::storeChunk(tile::StoreOp op, Value staging, int64_t first, int64_t count, int64_t rowBytes) {
-  auto memref = cast<MemRefType>(op.getMemref().getType());
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  (void)memref.getStridesAndOffset(strides, offset);
-  int64_t stride = strides[0];
-  Value lane = arith::AndIOp::create(b, loc, thread, index(31));
-  Value row = add(scalar(op.getIndices()[0]), warp), column = add(scalar(op.getIndices()[1]), mul(lane, 4));
-  Value from = at(staging, add(mul(warp, rowBytes), mul(lane, kPiece)));
-  Value to = at(scalar(op.getMemref()), add(mul(row, 4 * stride), mul(column, 4)));
-  Value left = op.getLimit() ? arith::SubIOp::create(b, loc, scalar(op.getLimit()), row).getResult() : Value();
-  when(op.getColumns() ? less(column, index(memref.getDimSize(1))) : Value(), [&] {
-    for (int64_t i = 0; i < count; i += cta.warps())
-      when(left ? less(index(first + i), left) : Value(), [&] {
-        Value value = load(VectorType::get({4}, b.getI32Type()), at(from, i * rowBytes), kPiece);
-        LLVM::StoreOp::create(b, loc, value, at(to, (first + i) * 4 * stride), kPiece);
-      });
-  });
-}
-
-LogicalResult Emitter::emitStoreInChunks(tile::StoreOp op, const Layout &layout) {
-  int64_t rows = std::min(layout.rows, kChunk), rowBytes = 4 * (layout.cols + kPad);
-  dynamicOffset = llvm::alignTo(dynamicOffset, kPiece);
-  Value staging = dynamicShared(dynamicOffset);
-  dynamicOffset += rows * rowBytes;
-  Values values = regsIn(op.getValue(), layout);
-  Value own = at(staging, add(mul(base(layout.row), rowBytes), mul(base(layout.col), 4)));
-  Value number = i32(kConsumersMeet), threads = i32(cta.threads);
-  for (int64_t first = 0; first < layout.rows; first += rows) {
-    meet(b, loc, number, threads); // the last chunk has been read
-    for (auto [place, value] : llvm::zip_equal(layout.regs, values))
-      if (place.first >= first && place.first < first + rows)
-        LLVM::StoreOp::create(b, loc, value, at(own, (place.first - first) * rowBytes + place.second * 4), 4);
-    meet(b, loc, number, threads);
-    storeChunk(op, staging, first, rows, rowBytes);
   }
   return success();
 }

@@ -45,6 +45,8 @@ static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuild
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), b.getDenseI32ArrayAttr({static_cast<int32_t>(cta.all()), 1, 1}));
   // Without it ptxas aims at an occupancy of its own and spills to reach it.
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+  if (cta.parts > 1)
+    function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), b.getDenseI32ArrayAttr({static_cast<int32_t>(cta.parts), 1, 1}));
   for (auto [i, buffer] : llvm::enumerate(kernel.getBuffers())) {
     // Launches never share memory between operands and results, but for caches, which come once.
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
@@ -87,7 +89,7 @@ struct TileToNVVMPass : PassWrapper<TileToNVVMPass, OperationPass<ModuleOp>> {
       getOperation()->setAttr("llmc.threads", b.getI32IntegerAttr(static_cast<int32_t>(cta->all())));
       getOperation()->setAttr("llmc.shared_bytes", b.getI32IntegerAttr(static_cast<int32_t>(emitter.dynamicBytes())));
       if (cta->persistent)
-        getOperation()->setAttr("llmc.persistent", b.getUnitAttr());
+        getOperation()->setAttr("llmc.persistent", b.getI32IntegerAttr(static_cast<int32_t>(cta->parts)));
       if (!emitter.tensorMaps().empty())
         getOperation()->setAttr("llmc.tensor_maps", b.getArrayAttr(emitter.tensorMaps()));
       kernel.erase();

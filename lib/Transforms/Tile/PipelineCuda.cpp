@@ -11,6 +11,10 @@
 // of 128: a copy lands eight rows of one and eight of the other by turns, so that a
 // thread holds both sums of an output.
 //
+// Where the loop over k is inside one over parts of it, whose sums are added, the parts are
+// the CTAs of a cluster (Parts.cpp): each multiplies its part, gets some rows of all sums,
+// adds them and computes what follows for its rows.
+//
 //===----------------------------------------------------------------------===//
 
 #include "llmc/Transforms/Tile/Passes.h"
@@ -29,18 +33,19 @@ using namespace llmc;
 
 namespace {
 
-constexpr int64_t kStepK = 64, kColumns = 128, kConsumers = 256; // k of a slot; two warpgroups of 64 columns
+constexpr int64_t kStepK = 64; // k of a slot
 constexpr int64_t kFewRows = 128; // up to so many, sums and addresses fit the registers that each thread of a CTA can have
 // Of the 227 KiB of an sm_90 CTA, without the barriers.
-constexpr int64_t kStoreBytes = 33 * 1024; // that the lowering of an f32 store takes (TileToNVVM/Staged.cpp)
 constexpr int64_t kSharedBytes = 226 * 1024, kMaxStages = 6, kRowBytes = 2 * kStepK;
 
 /// What the pass looks for: a loop of one product or of a pair, and where the operands come from.
 struct Products {
-  scf::ForOp loop;
+  scf::ForOp loop;  // over k, of a part
+  scf::ForOp parts; // around it; null: one part
+  int64_t count = 1;
   tile::LoadOp left;
   SmallVector<tile::LoadPackedOp, 2> panels; // in the order of the loop's results
-  int64_t rows = 0;
+  int64_t rows = 0, columns = 0; // of a unit; of the weights' rows: 64 for each warpgroup
 
   bool paired() const { return panels.size() == 2; }
 };
@@ -58,13 +63,53 @@ bool alternate(tile::LoadPackedOp first, tile::LoadPackedOp second) {
   return matchPattern(first.getIndices()[1], m_Zero()) && matchPattern(second.getIndices()[1], m_One());
 }
 
-/// null: fits; else why not.
-const char *match(tile::KernelOp kernel, Products &products) {
+/// null: `products.loop` is the kernel's loop over k; else why not.
+const char *matchLoops(tile::KernelOp kernel, Products &products) {
   for (auto loop : kernel.getBody().getOps<scf::ForOp>()) {
     if (products.loop)
       return "expected one loop";
     products.loop = loop;
   }
+  scf::ForOp outer = products.loop;
+  if (!outer || outer.getOps<scf::ForOp>().empty())
+    return nullptr;
+  std::optional<llvm::APInt> count = outer.getStaticTripCount();
+  if (!count || !matchPattern(outer.getLowerBound(), m_Zero()) || !matchPattern(outer.getStep(), m_One()))
+    return "expected parts from 0 by 1, as many as a constant";
+  products.parts = outer;
+  products.loop = *outer.getOps<scf::ForOp>().begin();
+  products.count = count->getSExtValue();
+  for (auto [i, argument, init, yielded] : llvm::enumerate(outer.getRegionIterArgs(), outer.getInitArgs(), outer.getYieldedValues())) {
+    auto sum = yielded.getDefiningOp<arith::AddFOp>();
+    if (!sum || sum.getLhs() != argument || !argument.hasOneUse() || i >= products.loop.getNumResults() ||
+        sum.getRhs() != products.loop.getResult(i) || !sum.getRhs().hasOneUse() || !matchPattern(init, m_AnyZeroFloat()))
+      return "expected sums of the sums of parts";
+  }
+  for (Value bound : {products.loop.getLowerBound(), products.loop.getUpperBound(), products.loop.getStep()})
+    if (!bound.getDefiningOp<arith::ConstantOp>())
+      return "expected as many steps in each part";
+  return nullptr;
+}
+
+/// Whether what follows the loops can be computed for some rows only: blocks of rows of the unit, or the same for all rows.
+bool followsByRows(tile::KernelOp kernel, Products &products) {
+  Value row = products.left.getIndices()[0];
+  for (Operation *op = products.parts->getNextNode(); op; op = op->getNextNode()) {
+    auto load = dyn_cast<tile::LoadOp>(op);
+    auto store = dyn_cast<tile::StoreOp>(op);
+    auto block = dyn_cast_or_null<VectorType>(load ? load.getType() : store ? store.getValue().getType() : Type());
+    if (block && block.getRank() == 2 && (load ? load.getIndices() : store.getIndices())[0] != row)
+      return false;
+    if (op->getNumRegions())
+      return false;
+  }
+  return true;
+}
+
+/// null: fits; else why not.
+const char *match(tile::KernelOp kernel, Products &products) {
+  if (const char *reason = matchLoops(kernel, products))
+    return reason;
   int64_t dots = 0;
   kernel.walk([&](tile::DotOp) { ++dots; });
   scf::ForOp loop = products.loop;
@@ -83,8 +128,9 @@ const char *match(tile::KernelOp kernel, Products &products) {
       return "expected bf16 products with one left operand";
     auto a = cast<VectorType>(dot.getA().getType());
     auto b = cast<tile::PackedType>(dot.getB().getType());
-    if (b.getFormat() != tile::Format::BF16NK || b.getK() != kStepK || b.getN() != kColumns / dots)
-      return "expected panels of bf16_nk, 64 x 128 or two of 64 x 64";
+    products.columns = b.getN() * dots;
+    if (b.getFormat() != tile::Format::BF16NK || b.getK() != kStepK || (products.columns != 128 && (dots > 1 || products.columns != 192)))
+      return "expected panels of bf16_nk, 64 x 128, 64 x 192 or two of 64 x 64";
     if (a.getRank() != 2 || cast<MemRefType>(left.getMemref().getType()).getRank() != 2 || a.getDimSize(0) % 16 || a.getDimSize(0) > 256)
       return "expected a multiple of 16 rows, at most 256";
     products.left = left;
@@ -93,6 +139,8 @@ const char *match(tile::KernelOp kernel, Products &products) {
   }
   if (products.paired() && !alternate(products.panels[0], products.panels[1]))
     return "expected two products with alternating panels";
+  if (products.parts && (products.rows % (32 * products.count) || !followsByRows(kernel, products)))
+    return "expected parts of whole blocks of 32 rows, and blocks of rows behind them";
   return nullptr;
 }
 
@@ -101,30 +149,41 @@ public:
   Rewriter(tile::KernelOp kernel, Products &products) : kernel(kernel), p(products), b(kernel.getContext()), loc(products.loop.getLoc()) {}
 
   void run() {
-    b.setInsertionPoint(p.loop);
+    b.setInsertionPoint(outermost());
+    for (Value bound : {p.loop.getLowerBound(), p.loop.getUpperBound(), p.loop.getStep()})
+      if (p.parts && bound.getParentRegion() == &p.parts.getRegion())
+        bound.getDefiningOp()->moveBefore(p.parts);
     staged = stagedStore();
-    int64_t slot = kRowBytes * (p.rows + kColumns), staging = staged ? kRowBytes * p.rows : kStoreBytes;
+    int64_t slot = kRowBytes * (p.rows + p.columns), staging = staged ? kRowBytes * ownRows() : storeBytes();
+    if (p.parts) // what the parts send each other
+      staging += 4 * p.rows * p.columns;
     int64_t stages = std::clamp<int64_t>((kSharedBytes - staging) / slot, 2, kMaxStages);
     auto ring = [&](int64_t rows, int64_t stages) -> Value {
       return tile::AllocRingOp::create(b, loc, tile::RingType::get(b.getContext(), rows, kStepK, stages));
     };
     tokens = ring(p.rows, stages);
-    weights = ring(kColumns, stages);
+    weights = ring(p.columns, stages);
     if (staged)
-      stagingRing = ring(p.rows, 1);
+      stagingRing = ring(ownRows(), 1);
     pipeline = tile::AllocPipelineOp::create(b, loc, tile::PipelineType::get(b.getContext(), stages));
     panels = p.paired() ? interleavedPanels() : p.panels.front().getMemref();
     auto roles = tile::RolesOp::create(b, loc);
     produce(roles.getProducer().emplaceBlock(), slot);
     consume(roles.getConsumers().emplaceBlock(), roles);
     tile::eraseUnused(kernel);
-    kernel->setAttr("schedule", b.getDictionaryAttr({b.getNamedAttr("threads", b.getI32IntegerAttr(kConsumers)),
-                                                     b.getNamedAttr("producers", b.getI32IntegerAttr(p.rows > kFewRows ? 128 : 32)),
-                                                     b.getNamedAttr("persistent", b.getUnitAttr()),
-                                                     b.getNamedAttr("transposed", b.getUnitAttr())}));
+    SmallVector<NamedAttribute> schedule{b.getNamedAttr("threads", b.getI32IntegerAttr(static_cast<int32_t>(2 * p.columns))),
+                                         b.getNamedAttr("producers", b.getI32IntegerAttr(p.rows > kFewRows ? 128 : 32)),
+                                         b.getNamedAttr("persistent", b.getUnitAttr()), b.getNamedAttr("transposed", b.getUnitAttr())};
+    if (p.parts)
+      schedule.push_back(b.getNamedAttr("parts", b.getI32IntegerAttr(static_cast<int32_t>(p.count))));
+    kernel->setAttr("schedule", b.getDictionaryAttr(schedule));
   }
 
 private:
+  scf::ForOp outermost() { return p.parts ? p.parts : p.loop; }
+  int64_t ownRows() { return p.rows / p.count; } ///< of the unit's, whose results a CTA computes
+  int64_t storeBytes() { return 4 * std::min<int64_t>(ownRows(), 64) * p.columns / 64 * 68; } ///< of an f32 store (TileToNVVM/StagedRows.cpp)
+
   /// The store of a pair's result in bf16, which a thread has in pieces of two bytes.
   tile::StoreOp stagedStore() {
     tile::StoreOp found;
@@ -149,9 +208,11 @@ private:
     b.setInsertionPointToEnd(&block);
     tile::Again here(kernel, b);
     tile::UnitLoop units(kernel, b, loc, here);
+    if (p.parts)
+      here.map(p.parts.getInductionVar(), tile::PartOp::create(b, loc));
     for (ValueRange indices : {ValueRange(p.left.getIndices()), ValueRange(p.panels.front().getIndices())})
       for (Value index : indices) // those of the unit once, before the loop
-        if (!p.loop->isAncestor(index.getParentBlock()->getParentOp()))
+        if (!outermost()->isAncestor(index.getParentBlock()->getParentOp()))
           here.value(index);
     auto loop = scf::ForOp::create(b, loc, p.loop.getLowerBound(), p.loop.getUpperBound(), p.loop.getStep());
     b.setInsertionPoint(loop.getBody()->getTerminator());
@@ -162,10 +223,10 @@ private:
                               pipeline);
     // [panels, 16, k], or the view of pairs: whole panels.
     SmallVector<Value> indices = here.values(p.panels.front().getIndices());
-    SmallVector<int64_t> box{kColumns / 16, 16, kStepK};
+    SmallVector<int64_t> box{p.columns / 16, 16, kStepK};
     if (p.paired()) {
       indices.insert(indices.begin() + 1, indices[1]); // which of the two is 0, as the half is
-      box = {kColumns / 32, 2, 2, 8, kStepK};
+      box = {p.columns / 32, 2, 2, 8, kStepK};
     }
     tile::CopyAsyncOp::create(b, loc, panels, indices, box, weights, round, pipeline);
     b.setInsertionPointAfter(loop);
@@ -178,36 +239,72 @@ private:
   void consume(Block &block, tile::RolesOp roles) {
     SmallVector<Operation *> after;
     for (Operation *op = roles->getNextNode(); op; op = op->getNextNode())
-      if (op != p.loop && !op->hasTrait<OpTrait::IsTerminator>())
+      if (op != outermost() && !op->hasTrait<OpTrait::IsTerminator>())
         after.push_back(op);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
     tile::Again here(kernel, b);
     tile::UnitLoop units(kernel, b, loc, here);
+    if (p.parts) {
+      Value row = p.left.getIndices()[0], part = tile::PartOp::create(b, loc);
+      Value first = arith::MulIOp::create(b, loc, part, arith::ConstantIndexOp::create(b, loc, ownRows()));
+      here.map(row, arith::AddIOp::create(b, loc, here.value(row), first));
+    }
+    for (Operation *op : after) // what the unit's sums are added to is asked for before they are done
+      if (auto load = dyn_cast<tile::LoadOp>(op))
+        here.values(load.getIndices());
     Value next = nextRound(units), sum = multiply(units, next);
+    if (p.parts) {
+      Value visit = arith::DivUIOp::create(b, loc, units.firstRound, p.loop.getUpperBound());
+      sum = tile::SumPartsOp::create(b, loc, VectorType::get({ownRows(), p.columns}, b.getF32Type()), sum, visit);
+    }
+    ResultRange sums = outermost().getResults();
     if (p.paired()) {
-      auto dealt = tile::DealColumnsOp::create(b, loc, p.loop.getResult(0).getType(), p.loop.getResult(1).getType(), sum);
-      here.map(p.loop.getResult(0), dealt.getEven());
-      here.map(p.loop.getResult(1), dealt.getOdd());
+      auto type = VectorType::get({ownRows(), p.columns / 2}, b.getF32Type());
+      auto dealt = tile::DealColumnsOp::create(b, loc, type, type, sum);
+      here.map(sums[0], dealt.getEven());
+      here.map(sums[1], dealt.getOdd());
     } else {
-      here.map(p.loop.getResult(0), sum);
+      here.map(sums[0], sum);
     }
     for (Operation *op : after) {
+      ownConstants(op, here);
       if (op == staged)
         tile::StoreStagedOp::create(b, loc, here.value(staged.getValue()), staged.getMemref(), here.values(staged.getIndices()),
                                     stagingRing, staged.getLimit() ? here.value(staged.getLimit()) : Value());
       else
-        here.clone(op);
+        ownResults(here.clone(op));
     }
     units.close(b, next);
     for (Operation *op : llvm::reverse(after))
       op->erase();
-    p.loop.erase();
+    outermost().erase();
+  }
+
+  Type ownType(Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    bool whole = vector && vector.getRank() == 2 && vector.getDimSize(0) == p.rows;
+    return whole ? VectorType::get({ownRows(), vector.getDimSize(1)}, vector.getElementType()) : type;
+  }
+
+  /// Constants of all rows that `op` uses, of the rows of this part.
+  void ownConstants(Operation *op, tile::Again &here) {
+    for (Value operand : op->getOperands()) {
+      DenseElementsAttr constant;
+      if (Type own = ownType(operand.getType()); own != operand.getType() && matchPattern(operand, m_Constant(&constant)) && constant.isSplat())
+        here.map(operand, arith::ConstantOp::create(b, loc, constant.resizeSplat(cast<ShapedType>(own))));
+    }
+  }
+
+  void ownResults(Operation *op) {
+    for (Value result : op->getResults())
+      if (Type own = ownType(result.getType()); own != result.getType() && !isa<arith::ConstantOp>(op))
+        result.setType(own);
   }
 
   /// The unit's sums, all its slots given back.
   Value multiply(const tile::UnitLoop &units, Value next) {
-    auto type = VectorType::get({p.rows, kColumns}, b.getF32Type());
+    auto type = VectorType::get({p.rows, p.columns}, b.getF32Type());
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
     Value start = tile::StartOp::create(b, loc, tile::InFlightType::get(b.getContext(), type), zero);
     Value one = arith::ConstantIndexOp::create(b, loc, 1), none = arith::ConstantIndexOp::create(b, loc, -1);

@@ -111,7 +111,7 @@ void KernelSet::load(const llmc_variant_v1 &variant, bool ptx) {
   functions_[variant.kernel] = {function, kernel.persistent ? atATime(function, kernel, name) : INT_MAX};
 }
 
-/// CTAs of the kernel that the card runs at a time.
+/// Units of the kernel that the card runs at a time.
 uint64_t KernelSet::atATime(Function function, const llmc_cuda_kernel_v1 &kernel, const std::string &name) const {
   int each = 0;
   const Driver &driver = gpu_.driver();
@@ -120,7 +120,7 @@ uint64_t KernelSet::atATime(Function function, const llmc_cuda_kernel_v1 &kernel
   if (each < 1)
     throw Error(name + ": expected room for a CTA of " + std::to_string(kernel.threads) + " threads on a multiprocessor of " +
                 gpu_.name() + ", got none");
-  return uint64_t(each) * uint64_t(gpu_.multiprocessors());
+  return std::max<uint64_t>(1, uint64_t(each) * uint64_t(gpu_.multiprocessors()) / kernel.persistent);
 }
 
 LaunchList::LaunchList(const Gpu &gpu, const llmc_program_v1 &program, const KernelSet &kernels, const ProgramBases &bases)
@@ -131,7 +131,8 @@ LaunchList::LaunchList(const Gpu &gpu, const llmc_program_v1 &program, const Ker
     bind(launch, source, bases);
     for (uint32_t v = 0; v < source.num_variants; ++v) {
       const llmc_cuda_kernel_v1 &kernel = kernelOf(source.variants[v]);
-      Form form{kernels.function(source.variants[v]), kernel.threads, kernel.shared_bytes, kernels.most(source.variants[v]), {}, {}};
+      const unsigned together = std::max(1u, kernel.persistent);
+      Form form{kernels.function(source.variants[v]), kernel.threads, kernel.shared_bytes, together, kernels.most(source.variants[v]), {}, {}};
       form.maps.resize(kernel.num_tensor_maps);
       for (Pointer &arg : launch.args)
         form.parameters.push_back(&arg);
@@ -196,7 +197,7 @@ LaunchList::Call LaunchList::prepare(uint32_t index, const StepBuffers &buffers,
   if (plan.units > INT_MAX)
     throw Error("expected at most " + std::to_string(INT_MAX) + " units in a launch, got " + std::to_string(plan.units));
   Form &form = launch.forms[size_t(plan.variant - source.variants)];
-  return {form, unsigned(std::min<uint64_t>(plan.units, form.most))};
+  return {form, unsigned(std::min<uint64_t>(plan.units, form.most) * form.together)};
 }
 
 bool LaunchList::launch(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan, bool early) {

@@ -30,7 +30,7 @@ public:
   KernelSet &operator=(const KernelSet &) = delete;
 
   Function function(const llmc_variant_v1 &variant) const { return functions_.at(variant.kernel).function; }
-  /// CTAs of the kernel's largest grid.
+  /// Units that the kernel's largest grid has at a time.
   uint64_t most(const llmc_variant_v1 &variant) const { return functions_.at(variant.kernel).most; }
 
 private:
@@ -67,8 +67,8 @@ public:
 private:
   struct Form { // a variant
     Function function;
-    unsigned threads, sharedBytes;
-    uint64_t most; // CTAs
+    unsigned threads, sharedBytes, together; // of a CTA; CTAs of a unit
+    uint64_t most; // units at a time
     std::vector<TensorMap> maps;
     std::vector<void *> parameters; // into args, rows, units and maps
   };

@@ -188,8 +188,8 @@ typedef struct llmc_tensor_map_v1 {
  * device pointer per launch argument, int64 rows, then the tensor maps (128 bytes each, by value, 64-byte aligned).
  * Every thread executes griddepcontrol.wait before anything else that touches global memory: a kernel may be on the card
  * (programmatic dependent launch) while the kernels before it run.
- * A persistent kernel's grid has no more CTAs than run at a time; CTA c computes units c, c + grid, c + 2 grid and so on, and
- * int64 units follows rows. */
+ * A persistent kernel's grid has no more CTAs than run at a time, and a whole number of clusters of `persistent` CTAs each (a
+ * dimension that its code has); cluster c of g computes units c, c + g, c + 2 g and so on, and int64 units follows rows. */
 typedef struct llmc_cuda_kernel_v1 {
   const void *cubin; /* null: only PTX, which the driver compiles at load */
   uint64_t cubin_bytes;
@@ -198,7 +198,7 @@ typedef struct llmc_cuda_kernel_v1 {
   uint32_t threads;      /* of a CTA */
   uint32_t shared_bytes; /* dynamic shared memory */
   uint32_t num_tensor_maps;
-  uint32_t persistent;   /* 0 or 1 */
+  uint32_t persistent;   /* CTAs that compute a unit together, 1 to 8; 0: not persistent */
   const llmc_tensor_map_v1 *tensor_maps;
 } llmc_cuda_kernel_v1;
 

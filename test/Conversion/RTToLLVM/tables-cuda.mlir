@@ -15,7 +15,7 @@
 !kv = !lm.kv<heads = 1, k_dim = 20, v_dim = 20, element = bf16, block = 16>
 module attributes {lm.model = {name = "m", architecture = "llama", hidden = 40 : i64, layers = 1 : i64, heads = 2 : i64, kv_heads = 1 : i64, head_dim = 20 : i64, ffn = 48 : i64, vocab = 100 : i64, max_context = 128 : i64}, lm.weights_bytes = 128 : i64,
     rt.cuda_kernels = {embed = {cubin = "\7FELF\00", ptx = ".version 8.6", threads = 128 : i64, shared_bytes = 4096 : i64, tensor_maps = [array<i64: 1, 1, 2, 128, 64, 100, 0, 0, 0, 2, 128, 0, 0, 0, 64, 8, 0, 0, 0>]},
-                       head = {ptx = "head", threads = 256 : i64, shared_bytes = 0 : i64, persistent}}} {
+                       head = {ptx = "head", threads = 256 : i64, shared_bytes = 0 : i64, persistent = 2 : i64}}} {
   lm.weight @token_embd [100, 40] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 16000, rows = 100>], layout = #lm.layout<rows_bf16>, offset = 0 : i64}
   func.func @step(%ids: tensor<?xi32>, %positions: tensor<?xi32>, %rows: tensor<?xi32>, %kv: !kv) -> (tensor<?x100xf32>, !kv, tensor<?xi32>) {
     %x = rt.dispatch "token_embd"(%ids) {weights = [@token_embd], rows = #rt.rows<tokens>, variants = [#rt.variant<max_rows = 4294967295, kernel = @embed, row_block = 1, col_blocks = 1>]} : (tensor<?xi32>) -> tensor<?x40xf32>

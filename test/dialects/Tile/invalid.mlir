@@ -159,6 +159,15 @@ tile.kernel @deal_results(%rows: index, %unit: index) {
 
 // -----
 
+tile.kernel @parts(%rows: index, %unit: index) {
+  %a = arith.constant dense<0.0> : vector<128x32xf32>
+  // expected-error @+1 {{expected a result with a part of the source's rows of f32, got 'vector<128x32xf32>' and 'vector<48x32xf32>'}}
+  %b = tile.sum_parts %a visit %unit : vector<128x32xf32> -> vector<48x32xf32>
+  tile.return
+}
+
+// -----
+
 tile.kernel @staged(%x: memref<?x64xbf16>, %rows: index, %unit: index) {
   %ring = tile.alloc_ring : !tile.ring<32 x 64, 1>
   %a = arith.constant dense<0.0> : vector<64x64xbf16>

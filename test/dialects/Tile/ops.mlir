@@ -54,6 +54,11 @@ tile.kernel @scheduled(%x: memref<?x64xbf16>, %rows: index, %unit: index) {
   %ctas = tile.ctas
   // CHECK: scf.for %{{.*}} = %{{.*}} to %[[N]] step %[[C]]
   scf.for %u = %unit to %n step %ctas {
+    // CHECK: tile.part
+    %part = tile.part
+    %own = arith.constant dense<0.0> : vector<128x128xf32>
+    // CHECK: tile.sum_parts %{{.*}} visit %{{.*}} : vector<128x128xf32> -> vector<32x128xf32>
+    %all = tile.sum_parts %own visit %u : vector<128x128xf32> -> vector<32x128xf32>
     %sum = arith.constant dense<0.0> : vector<64x128xbf16>
     // CHECK: %[[E:.*]], %{{.*}} = tile.deal_columns %{{.*}} : vector<64x128xbf16> -> vector<64x64xbf16>
     %e, %o = tile.deal_columns %sum : vector<64x128xbf16> -> vector<64x64xbf16>

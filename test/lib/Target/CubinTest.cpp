@@ -89,7 +89,7 @@ TEST(GPUKernel, roundTrip) {
   GPUKernel kernel;
   kernel.cubin = std::string("\x7f" "ELF\0\n", 6);
   kernel.ptx = ".version 8.6\n";
-  kernel.threads = 384, kernel.sharedBytes = 200000, kernel.registers = 168, kernel.persistent = true;
+  kernel.threads = 384, kernel.sharedBytes = 200000, kernel.registers = 168, kernel.persistent = 4;
   kernel.tensorMaps.push_back({1, LLMC_BF16, 2, 128, {64, 32, 0, 0, 0}, {2, 128, 0, 0, 0}, {64, 8, 0, 0, 0}, 0});
   std::string bytes = kernel.serialize();
   GPUKernel read = GPUKernel::parse(bytes);
@@ -98,7 +98,7 @@ TEST(GPUKernel, roundTrip) {
   EXPECT_EQ(read.threads, 384u);
   EXPECT_EQ(read.sharedBytes, 200000u);
   EXPECT_EQ(read.registers, 168u);
-  EXPECT_TRUE(read.persistent);
+  EXPECT_EQ(read.persistent, 4u);
   ASSERT_EQ(read.tensorMaps.size(), 1u);
   EXPECT_EQ(read.tensorMaps[0].strides[1], 128u);
   for (size_t size = 0; size < bytes.size(); ++size)

@@ -184,7 +184,7 @@ TEST_F(Cuda, LaunchesAndKernels) {
   device->step(batch.step());
   EXPECT_EQ(gpu.launches, (std::vector<std::string>{"embed grid 2 block 32 shared 0", "append grid 6 block 32 shared 0 early",
                                                     "attention grid 3 block 64 shared 0 early", "gather grid 3 block 32 shared 0 early",
-                                                    "head grid 2 block 128 shared 102400 early", "argmax grid 3 block 32 shared 0 early"}));
+                                                    "head grid 4 block 128 shared 102400 early", "argmax grid 3 block 32 shared 0 early"}));
   gpu.launches.clear();
   const int32_t id[] = {5}, block[] = {0};
   batch.clear();
@@ -254,7 +254,7 @@ TEST_F(Cuda, PersistentKernels) {
   Batch batch(*device);
   fill(batch, defaultSampler());
   device->step(batch.step());
-  EXPECT_EQ(gpu.launches[4], "head grid 1 block 128 shared 102400 early") << "as many CTAs as run at a time";
+  EXPECT_EQ(gpu.launches[4], "head grid 2 block 128 shared 102400 early") << "as many CTAs as run at a time, but a whole cluster";
   EXPECT_EQ(gpu.launches[3], "gather grid 3 block 32 shared 0 early") << "a CTA a unit";
   device.reset();
   gpu.ctas = 0;

@@ -152,7 +152,8 @@ void head(void **p, unsigned grid) {
   auto *map = static_cast<const TensorMap *>(p[5]);
   auto *w = at<const float>(p[1]);
   expect(units == (rows + 2) / 3 * 2, "head: units");
-  expect(grid == std::min<int64_t>(units, state().fake.ctas * state().fake.multiprocessors), "head: grid");
+  // Two CTAs compute a unit.
+  expect(grid == 2 * std::min<int64_t>(units, std::max(1, state().fake.ctas * state().fake.multiprocessors / 2)), "head: grid");
   expect(map->opaque[0] == uint64_t(w) && map->opaque[1] == kHidden && map->opaque[2] == kPaddedVocab &&
              map->opaque[3] == kHidden * 4 && map->opaque[4] == (7 | 3 << 8 | 2 << 16),
          "head: tensor map");

@@ -17,7 +17,7 @@ const llmc_tensor_map_v1 headMap[] = {
 const llmc_cuda_kernel_v1 embed = {cubin, sizeof cubin, ptx, sizeof ptx - 1, 32, 0, 0, 0, nullptr},
                           append = embed, gather = embed, argmax = embed,
                           onlyPtx = {nullptr, 0, ptx, sizeof ptx - 1, 64, 0, 0, 0, nullptr},
-                          head = {cubin, sizeof cubin, ptx, sizeof ptx - 1, 128, 100 << 10, 1, 1, headMap};
+                          head = {cubin, sizeof cubin, ptx, sizeof ptx - 1, 128, 100 << 10, 1, 2, headMap};
 
 constexpr llmc_arg_v1 arena(uint64_t at) { return {LLMC_ARG_ARENA, 0, at}; }
 constexpr llmc_arg_v1 step(uint64_t field) { return {LLMC_ARG_STEP, 0, field}; }

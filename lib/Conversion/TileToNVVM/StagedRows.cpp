@@ -1,0 +1,199 @@
+//===- StagedRows.cpp - f32 results of warpgroups, row by row -------------===//
+//
+// A thread holds two neighbouring rows (tokens) of a column of a transposed product, so its
+// elements go through shared memory, from where whole rows are written, 16 bytes a thread.
+// What is added to the result from another buffer (a residual) is read the same way; it is
+// in the L2 cache by then, its first rows in registers. A warpgroup has 64 columns and
+// waits for no other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace llmc;
+using namespace llmc::cuda;
+
+static constexpr int64_t kChunk = 64, kPad = 4; // rows that go through shared memory at a time, elements between them
+static constexpr int64_t kColumns = 64, kThreads = 128, kRowBytes = 4 * (kColumns + kPad); // of a warpgroup
+static constexpr int64_t kPiece = 16, kLine = 128; // bytes of a thread's access, of the cache
+
+static int64_t rowStride(MemRefType memref) { // elements
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return failed(memref.getStridesAndOffset(strides, offset)) || strides.size() != 2 || strides[1] != 1 ? 0 : strides[0];
+}
+
+void Emitter::warpgroupMeets() {
+  constexpr int kFirst = 2; // number of the first one's barrier
+  Value number = arith::AddIOp::create(b, loc, arith::IndexCastOp::create(b, loc, b.getI32Type(), arith::DivUIOp::create(b, loc, warp, index(4))), i32(kFirst));
+  NVVM::BarrierOp::create(b, loc, Type(), number, i32(kThreads), NVVM::BarrierReductionAttr(), Value());
+}
+
+bool Emitter::storesRows(tile::StoreOp op, const Layout &layout) {
+  auto memref = cast<MemRefType>(op.getMemref().getType());
+  auto vector = dyn_cast<VectorType>(op.getValue().getType());
+  int64_t cols = vector ? vector.getShape().back() : 0;
+  if (!cta.persistent || (cols != 128 && cols != 192) || !vector || vector.getRank() != 2 || !vector.getElementType().isF32() || !rowStride(memref))
+    return false;
+  return layout.kind == Layout::Accumulator && layout.col == Axis{Axis::Group, 1, 16} && layout.cols == 16 * cta.warps() &&
+         layout.rows % 32 == 0 && rowStride(memref) % 4 == 0 && memref.getDimSize(1) % 4 == 0 &&
+         divisorOf(op.getIndices()[1]) % 4 == 0;
+}
+
+/// The load of what a stored sum adds to a product: the same place of another buffer, read for nothing else.
+tile::LoadOp Emitter::addendOf(tile::StoreOp op) {
+  auto sum = op.getValue().getDefiningOp<arith::AddFOp>();
+  if (!sum || !sum->hasOneUse() || !storesRows(op, layouts.of(op.getValue())))
+    return {};
+  for (Value operand : sum->getOperands()) {
+    auto load = operand.getDefiningOp<tile::LoadOp>();
+    if (load && load->hasOneUse() && load.getIndices() == op.getIndices() && load.getMemref().getType() == op.getMemref().getType())
+      return load;
+  }
+  return {};
+}
+
+tile::StoreOp Emitter::storeOfSum(Operation *sum) {
+  if (!isa<arith::AddFOp>(sum) || !sum->hasOneUse())
+    return {};
+  auto store = dyn_cast<tile::StoreOp>(*sum->user_begin());
+  return store && addendOf(store) ? store : tile::StoreOp();
+}
+
+bool Emitter::isAddend(tile::LoadOp op) {
+  if (!op->hasOneUse())
+    return false;
+  tile::StoreOp store = storeOfSum(*op->user_begin());
+  return store && addendOf(store) == op;
+}
+
+namespace {
+
+/// Where a thread's pieces of a chunk are: every eighth row, each 16 bytes a thread.
+struct Pieces {
+  static constexpr int64_t kStep = kThreads / (kColumns / 4);
+  Value row, own, column, inside; ///< of the first: row of the chunk; column of the warpgroup, of the memory; whether there (null: yes)
+};
+
+} // namespace
+
+static Value warpgroupOf(Emitter &e, OpBuilder &b, Location loc, Value thread) {
+  return arith::DivUIOp::create(b, loc, thread, e.index(kThreads));
+}
+
+static Pieces piecesOf(Emitter &e, OpBuilder &b, Location loc, tile::StoreOp op, Value thread) {
+  Value within = arith::RemUIOp::create(b, loc, thread, e.index(kThreads));
+  Pieces pieces;
+  pieces.row = arith::DivUIOp::create(b, loc, within, e.index(kColumns / 4));
+  pieces.own = e.mul(arith::RemUIOp::create(b, loc, within, e.index(kColumns / 4)), 4);
+  pieces.column = e.add(e.scalar(op.getIndices()[1]), e.add(e.mul(warpgroupOf(e, b, loc, thread), kColumns), pieces.own));
+  if (op.getColumns())
+    pieces.inside = e.less(pieces.column, e.index(cast<MemRefType>(op.getMemref().getType()).getDimSize(1)));
+  return pieces;
+}
+
+/// The address of the first in a buffer as the stored one.
+static Value addressOf(Emitter &e, tile::StoreOp op, Value buffer, const Pieces &pieces, Value column) {
+  int64_t stride = 4 * rowStride(cast<MemRefType>(op.getMemref().getType()));
+  return e.at(e.scalar(buffer), e.add(e.mul(e.add(e.scalar(op.getIndices()[0]), pieces.row), stride), e.mul(column, 4)));
+}
+
+/// A thread's pieces of the rows from `first` on of what a store adds.
+Values Emitter::addendPieces(tile::StoreOp op, int64_t first, int64_t count) {
+  Pieces pieces = piecesOf(*this, b, loc, op, thread);
+  int64_t stride = 4 * rowStride(cast<MemRefType>(op.getMemref().getType()));
+  Value column = pieces.column;
+  if (pieces.inside) // else any column, for nothing
+    column = arith::SelectOp::create(b, loc, pieces.inside, column, index(0));
+  Value from = addressOf(*this, op, addendOf(op).getMemref(), pieces, column);
+  Values result;
+  for (int64_t i = 0; i < count; i += Pieces::kStep)
+    result.push_back(load(VectorType::get({4}, b.getF32Type()), at(from, (first + i) * stride), kPiece));
+  return result;
+}
+
+/// Before a unit's last products are waited for: the first rows of what its store adds are asked for.
+void Emitter::askForAddends(tile::WaitOp op) {
+  for (Value result : op.getResults())
+    for (Operation *user : result.getUsers()) {
+      tile::StoreOp store = storeOfSum(user);
+      if (!store || !llvm::all_of(store.getIndices(), [&](Value index) { return mapping.contains(index); }))
+        continue;
+      addendsAhead[store] = addendPieces(store, 0, std::min(layouts.of(store.getValue()).rows, kChunk));
+    }
+}
+
+/// At a unit's start what its store adds is asked for, a line a thread: at its end the CTAs of the card would all wait for memory.
+void Emitter::fetchAddends() {
+  kernel.walk([&](tile::StoreOp store) {
+    if (addendOf(store) && llvm::all_of(store.getIndices(), [&](Value index) { return mapping.contains(index); }))
+      fetchAddend(store);
+  });
+}
+
+void Emitter::fetchAddend(tile::StoreOp op) {
+  constexpr int64_t kLines = 4 * kColumns / kLine, kRows = kThreads / kLines;
+  auto memref = cast<MemRefType>(op.getMemref().getType());
+  Value within = arith::RemUIOp::create(b, loc, thread, index(kThreads)), line = arith::RemUIOp::create(b, loc, within, index(kLines));
+  Value column = add(mul(warpgroupOf(*this, b, loc, thread), kColumns), mul(line, kLine / 4));
+  column = add(scalar(op.getIndices()[1]), column);
+  when(op.getColumns() ? less(column, index(memref.getDimSize(1))) : Value(), [&] {
+    Value row = add(scalar(op.getIndices()[0]), arith::DivUIOp::create(b, loc, within, index(kLines)));
+    Value from = at(scalar(addendOf(op).getMemref()), add(mul(row, 4 * rowStride(memref)), mul(column, 4)));
+    for (int64_t first = 0; first < layouts.of(op.getValue()).rows; first += kRows)
+      intrinsic("llvm.nvvm.prefetch.global.L2", {}, at(from, first * 4 * rowStride(memref)));
+  });
+}
+
+/// Whole rows at a time, with what is added to them.
+void Emitter::storePieces(tile::StoreOp op, Value staging, int64_t first, int64_t count, const Values &addends) {
+  Pieces pieces = piecesOf(*this, b, loc, op, thread);
+  int64_t stride = 4 * rowStride(cast<MemRefType>(op.getMemref().getType()));
+  Value from = at(staging, add(mul(pieces.row, kRowBytes), mul(pieces.own, 4)));
+  Value to = addressOf(*this, op, op.getMemref(), pieces, pieces.column);
+  Value left;
+  if (op.getLimit())
+    left = arith::SubIOp::create(b, loc, arith::SubIOp::create(b, loc, scalar(op.getLimit()), scalar(op.getIndices()[0])), pieces.row);
+  when(pieces.inside, [&] {
+    for (int64_t i = 0; i < count; i += Pieces::kStep)
+      when(left ? less(index(first + i), left) : Value(), [&] {
+        Value value = load(VectorType::get({4}, b.getF32Type()), at(from, i * kRowBytes), kPiece);
+        if (!addends.empty())
+          value = arith::AddFOp::create(b, loc, value, addends[i / Pieces::kStep]);
+        LLVM::StoreOp::create(b, loc, value, at(to, (first + i) * stride), kPiece);
+      });
+  });
+}
+
+LogicalResult Emitter::emitStoreRows(tile::StoreOp op, const Layout &layout) {
+  tile::LoadOp addend = addendOf(op);
+  int64_t rows = std::min(layout.rows, kChunk), bytes = rows * kRowBytes;
+  dynamicOffset = llvm::alignTo(dynamicOffset, kPiece);
+  Value staging = at(dynamicShared(dynamicOffset), mul(warpgroupOf(*this, b, loc, thread), bytes));
+  Value column = arith::RemUIOp::create(b, loc, base(layout.col), index(kColumns));
+  Value own = at(staging, add(mul(base(layout.row), kRowBytes), mul(column, 4)));
+  dynamicOffset += bytes * (cta.threads / kThreads);
+  Value product = op.getValue();
+  if (addend) {
+    auto sum = product.getDefiningOp<arith::AddFOp>();
+    product = sum.getLhs() == addend.getResult() ? sum.getRhs() : sum.getLhs();
+  }
+  Values values = regsIn(product, layout), ahead = addendsAhead.lookup(op);
+  if (addend && ahead.empty())
+    ahead = addendPieces(op, 0, rows);
+  for (int64_t first = 0; first < layout.rows; first += rows) {
+    warpgroupMeets(); // the last chunk has been read
+    for (auto [place, value] : llvm::zip_equal(layout.regs, values))
+      if (place.first >= first && place.first < first + rows)
+        LLVM::StoreOp::create(b, loc, value, at(own, (place.first - first) * kRowBytes + place.second * 4), 4);
+    Values next = addend && first + rows < layout.rows ? addendPieces(op, first + rows, rows) : Values();
+    warpgroupMeets();
+    storePieces(op, staging, first, rows, ahead);
+    ahead = std::move(next);
+  }
+  return success();
+}

@@ -102,9 +102,28 @@ static KernelBuilder::Values multiplyStep(KernelBuilder &k, const Product &p, Ar
   return sums;
 }
 
+/// Sums over `parts` parts of k, as many steps each, added in their order.
+static KernelBuilder::Values accumulateParts(KernelBuilder &k, const Product &p, ArrayRef<PanelPlace> places, Value row, int64_t tokens,
+                                             int64_t parts) {
+  int64_t steps = p.k / p.stepK / parts;
+  KernelBuilder::Values zeros(places.size(), k.splat({tokens, p.columns()}, 0.0));
+  return k.loop(k.index(0), k.index(parts), 1, zeros, [&](Value part, ValueRange totals) {
+    Value first = k.mulIndex(part, steps);
+    KernelBuilder::Values sums = k.loop(k.index(0), k.index(steps), 1, zeros, [&](Value step, ValueRange state) {
+      return multiplyStep(k, p, places, row, tokens, /*prefetch=*/0, k.addIndex(first, step), p.stepK, state);
+    });
+    for (auto [sum, total] : llvm::zip_equal(sums, totals))
+      sum = k.add(total, sum);
+    return sums;
+  });
+}
+
 /// acc[tokens, p.columns()] of each place = the panels' sums for `tokens` tokens from `row` on.
 static KernelBuilder::Values accumulate(KernelBuilder &k, const Product &p, ArrayRef<PanelPlace> places, Value row, int64_t tokens,
-                                        int64_t prefetch) {
+                                        const LinearSchedule &schedule) {
+  int64_t prefetch = schedule.prefetch;
+  if (schedule.parts > 1)
+    return accumulateParts(k, p, places, row, tokens, schedule.parts);
   // A step is a record of one or two groups of 32, or as many k of a dense format; more on a GPU.
   int64_t steps = p.k / p.stepK;
   KernelBuilder::Values accs(places.size(), k.splat({tokens, p.columns()}, 0.0));
@@ -195,14 +214,14 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     int64_t panels = p.n / 16;
     // A residual whose columns end inside a unit is masked column by column: as many registers as a bias.
     bool crowded = bias || (residual && panels % 8);
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(crowded ? Epilogue::Bias : Epilogue::None), panels)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(crowded ? Epilogue::Bias : Epilogue::None), panels, p.k)) {
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
       int64_t blocks = p.take(schedule, panels);
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           Value panel = p.panels == 1 ? unit : k.mulIndex(unit, p.panels);
-          Value y = accumulate(k, p, PanelPlace{k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule.prefetch)[0];
+          Value y = accumulate(k, p, PanelPlace{k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule)[0];
           Value column = k.mulIndex(unit, p.columns());
           if (bias) {
             Value b = k.load(k.vec({p.columns()}), k.buffer(biasBuffer), {k.index(0), column});
@@ -243,7 +262,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     // n is a multiple of 16 (lm-fuse-gate-up); an odd panel leaves 16 columns of padding to be zeroed.
     int64_t pairs = n / 16;
     bool ragged = n % 32;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), Epilogue::Gated, pairs)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), Epilogue::Gated, pairs, p.k)) {
       std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + schedule.name.str();
       int64_t blocks = p.take(schedule, pairs);
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
@@ -257,10 +276,10 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
           };
           KernelBuilder::Values sums; // one after the other where both would not fit the registers
           if (gpu)
-            sums = accumulate(k, p, {place(0), place(1)}, row, tokens, schedule.prefetch);
+            sums = accumulate(k, p, {place(0), place(1)}, row, tokens, schedule);
           else
             for (int64_t which : {0, 1})
-              sums.push_back(accumulate(k, p, place(which), row, tokens, schedule.prefetch)[0]);
+              sums.push_back(accumulate(k, p, place(which), row, tokens, schedule)[0]);
           Value column = k.mulIndex(unit, p.columns());
           writeColumns(k, p, rounded(k, silu(k, sums[0], sums[1])), k.buffer(out), row, column);
           if (ragged) // every unit writes the same zeros: no condition, no race in values

@@ -37,51 +37,63 @@ static constexpr LinearSchedule kTensorCoreGated[] = {
     {"m64", UINT32_MAX, 64, 64, 64, 0, 4, 32},
 };
 
-// More than one tile of tokens on dense weights: two warpgroups of 64 output columns each, fed by copies through shared memory. The
-// largest tile is 128 sums a thread. From w64 on a table has what tilesFor chooses from.
+// More than one tile of tokens on dense weights: two warpgroups of 64 output columns each (n192: three), fed by copies through shared
+// memory. The largest tile is 128 sums a thread. Units of two or four CTAs, each with a part of k, are for few tokens and few
+// columns. From w64 on a table has what tilesFor chooses from.
 static constexpr LinearSchedule kWarpgroups[] = {
     {"m8", 8, 8, 8, 8, 0, 4, 128},
-    {"w16", 16, 16, 16, 16, 0, 8, 64, true},
-    {"w32", 32, 32, 32, 32, 0, 8, 64, true},
-    {"w64", 64, 64, 64, 64, 0, 8, 64, true},
-    {"w128", UINT32_MAX, 128, 128, 128, 0, 8, 64, true},
-    {"w256", UINT32_MAX, 256, 256, 256, 0, 8, 64, true},
+    {"w16", 16, 16, 16, 16, 0, 8, 64, 1, true},
+    {"w32", 32, 32, 32, 32, 0, 8, 64, 1, true},
+    {"w64", 64, 64, 64, 64, 0, 8, 64, 1, true},
+    {"w64p2", UINT32_MAX, 64, 64, 64, 0, 8, 64, 2, true},
+    {"w128p4", UINT32_MAX, 128, 128, 128, 0, 8, 64, 4, true},
+    {"w128p2", UINT32_MAX, 128, 128, 128, 0, 8, 64, 2, true},
+    {"w128", UINT32_MAX, 128, 128, 128, 0, 8, 64, 1, true},
+    {"w128n192", UINT32_MAX, 128, 128, 128, 0, 12, 64, 1, true},
+    {"w256", UINT32_MAX, 256, 256, 256, 0, 8, 64, 1, true},
 };
 
 // A gated product is one of interleaved rows: four pairs of panels where others have eight.
 static constexpr LinearSchedule kWarpgroupsGated[] = {
     {"m8", 8, 8, 8, 8, 0, 4, 128},
-    {"w16", 16, 16, 16, 16, 0, 4, 64, true},
-    {"w32", 32, 32, 32, 32, 0, 4, 64, true},
-    {"w64", 64, 64, 64, 64, 0, 4, 64, true},
-    {"w128", UINT32_MAX, 128, 128, 128, 0, 4, 64, true},
-    {"w256", UINT32_MAX, 256, 256, 256, 0, 4, 64, true},
+    {"w16", 16, 16, 16, 16, 0, 4, 64, 1, true},
+    {"w32", 32, 32, 32, 32, 0, 4, 64, 1, true},
+    {"w64", 64, 64, 64, 64, 0, 4, 64, 1, true},
+    {"w64p2", UINT32_MAX, 64, 64, 64, 0, 4, 64, 2, true},
+    {"w128p4", UINT32_MAX, 128, 128, 128, 0, 4, 64, 4, true},
+    {"w128p2", UINT32_MAX, 128, 128, 128, 0, 4, 64, 2, true},
+    {"w128", UINT32_MAX, 128, 128, 128, 0, 4, 64, 1, true},
+    {"w256", UINT32_MAX, 256, 256, 256, 0, 4, 64, 1, true},
 };
 
-// The CTAs that run at a time on the card of the measurements (H100 and H200 SXM).
-static constexpr int64_t kMultiprocessors = 132;
+// Measured on an H200. Units that run at a time, by the CTAs of a unit: clusters have to fit the groups of multiprocessors.
+static int64_t unitsAtATime(int64_t parts) { return parts == 1 ? 132 : parts == 2 ? 66 : 30; }
 
-/// What `rows` tokens take in units of such a tile, one after the other: a unit's products, or where the tile is small its copies
-/// (128 rows of weights come with every tile of tokens), and a constant for its start and end. In products of one token; H200.
-static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t blocks) {
-  int64_t units = llvm::divideCeil(rows, tile.rowBlock) * blocks, tokens = tile.tokens;
-  return llvm::divideCeil(units, kMultiprocessors) * (std::max(tokens, (128 + tokens) * 55 / 100) + 20);
+/// Nanoseconds that `rows` tokens take in units of such a tile: rounds of units on the card, each with its steps of 64 k, whose
+/// products (800 TFLOP/s on the whole card) or, where the tile is small, copies (110 bytes a nanosecond for each multiprocessor)
+/// bound it, and with its end: results on their way to memory, sums of parts to their CTAs.
+static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t panels, int64_t k, bool gated) {
+  int64_t tokens = tile.tokens, columns = 16 * tile.panels * (gated ? 2 : 1);
+  int64_t units = llvm::divideCeil(rows, tile.rowBlock) * llvm::divideCeil(panels, tile.panels);
+  int64_t step = std::max(tokens * columns * 128 / 6060, (tokens + columns) * 128 / 110);
+  int64_t end = 700 + tokens * columns / (gated ? 20 : 10) + (tile.parts > 1 ? 3000 : 0);
+  return llvm::divideCeil(units, unitsAtATime(tile.parts)) * (k / 64 / tile.parts * step + end);
 }
 
 /// The table's small classes as they are, then for every number of tokens the tile that fills the card best. A bias beside the
-/// sums leaves no registers for the largest.
-static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule> table, bool bias, int64_t panels) {
+/// sums leaves no registers for the two largest.
+static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule> table, Epilogue epilogue, int64_t panels, int64_t k) {
   constexpr size_t kFixed = 4; // up to w64
-  constexpr uint32_t kMost = 4096, kStep = 64;
-  llvm::SmallVector<LinearSchedule> classes(table.take_front(kFixed));
-  llvm::ArrayRef<LinearSchedule> tiles = table.drop_front(kFixed - 1).drop_back(bias);
-  int64_t blocks = llvm::divideCeil(panels, table.back().panels);
+  constexpr uint32_t kMost = 8192, kStep = 64;
+  llvm::SmallVector<LinearSchedule> classes(table.take_front(kFixed)), tiles;
+  for (const LinearSchedule &tile : table.drop_front(kFixed - 1).drop_back(epilogue == Epilogue::Bias ? 2 : 0))
+    if (k % (64 * tile.parts) == 0) // parts of as many steps each
+      tiles.push_back(tile);
   for (uint32_t rows = 2 * kStep; rows <= kMost; rows += kStep) {
-    const LinearSchedule &best =
-        *std::min_element(tiles.begin(), tiles.end(), [&](const LinearSchedule &x, const LinearSchedule &y) {
-          int64_t of = timeOf(x, rows, blocks), other = timeOf(y, rows, blocks);
-          return of != other ? of < other : x.tokens > y.tokens;
-        });
+    const LinearSchedule &best = *std::min_element(tiles.begin(), tiles.end(), [&](const LinearSchedule &x, const LinearSchedule &y) {
+      int64_t of = timeOf(x, rows, panels, k, epilogue == Epilogue::Gated), other = timeOf(y, rows, panels, k, epilogue == Epilogue::Gated);
+      return of != other ? of < other : x.tokens > y.tokens;
+    });
     if (classes.back().name != best.name)
       classes.push_back(best);
     classes.back().maxRows = rows;
@@ -92,10 +104,10 @@ static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule>
   return classes;
 }
 
-llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels) {
+llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k) {
   using Table = llvm::ArrayRef<LinearSchedule>;
   if (arith == lm::Arith::BF16 && wide)
-    return tilesFor(epilogue == Epilogue::Gated ? Table(kWarpgroupsGated) : kWarpgroups, epilogue == Epilogue::Bias, panels);
+    return tilesFor(epilogue == Epilogue::Gated ? Table(kWarpgroupsGated) : kWarpgroups, epilogue, panels, k);
   bool two = epilogue == Epilogue::Gated || epilogue == Epilogue::LongRecords;
   Table table = kWide;
   if (arith == lm::Arith::BF16)

@@ -16,6 +16,7 @@ struct LinearSchedule {
   int64_t prefetch;   ///< bytes ahead in the weight's panel; 0: none
   int64_t panels = 1; ///< of 16 output columns in a unit, where the product has a multiple of them
   int64_t stepK = 32; ///< k of one step, at least a record
+  int64_t parts = 1;      ///< of k, whose sums are added in order
   bool pipelined = false; ///< tile-pipeline-cuda takes it: the last unit may have panels past the end
 };
 
@@ -27,9 +28,9 @@ inline constexpr int64_t kRasterRows = 8;
 /// addresses do.
 enum class Epilogue { None, Bias, Gated, LongRecords };
 
-/// The classes of an arithmetic for a product of `panels` panels, ascending; `wide`: dense bf16 weights in whole steps of k, on
+/// The classes of an arithmetic for a product of `panels` panels over `k`, ascending; `wide`: dense bf16 weights in whole steps of k, on
 /// a GPU. Measured: docs/performance.md.
-llvm::SmallVector<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels);
+llvm::SmallVector<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k);
 
 /// Query tokens of an attention tile: decode and prefill.
 inline constexpr uint32_t kDecodeQueryTokens = 1;

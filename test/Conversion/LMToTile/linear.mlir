@@ -61,15 +61,17 @@ func.func @step(%x: tensor<?x64xbf16>) -> tensor<?x32xf32> {
 
 // -----
 
-// On a GPU the tile of tokens is the one that fills the card: small ones while 32 blocks of columns do not, the largest where its
-// units are a whole round. A gated product writes the format that it is asked for.
+// On a GPU the tile is the one that fills the card: parts of k while 32 blocks of columns do not, 192 columns where they are one
+// round, the largest where its units are a whole round. A gated product writes the format that it is asked for.
 module attributes {tile.target = {name = "cuda"}} {
   lm.weight @w [4096, 4096] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 33554432, rows = 4096>], layout = #lm.layout<rows_bf16>, offset = 0 : i64}
   lm.weight @gu [8192, 4096] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 33554432, rows = 4096>, #lm.span<file = 0, offset = 33554432, bytes = 33554432, rows = 4096>], interleave = 16 : i64, layout = #lm.layout<rows_bf16>, offset = 0 : i64}
   // CHECK-LABEL: func.func @step
   func.func @step(%x: tensor<?x4096xbf16>) -> (tensor<?x4096xf32>, tensor<?x4096xbf16>) {
-    // CHECK: #rt.variant<max_rows = 256, kernel = @linear_bf16_bf16_nk_4096x4096_w64, row_block = 64, col_blocks = 32>
+    // CHECK: #rt.variant<max_rows = 128, kernel = @linear_bf16_bf16_nk_4096x4096_w64p2, row_block = 64, col_blocks = 32>
+    // CHECK-SAME: #rt.variant<max_rows = 256, kernel = @linear_bf16_bf16_nk_4096x4096_w64, row_block = 64, col_blocks = 32>
     // CHECK-SAME: #rt.variant<max_rows = 512, kernel = @linear_bf16_bf16_nk_4096x4096_w128, row_block = 128, col_blocks = 32>
+    // CHECK-SAME: #rt.variant<max_rows = 768, kernel = @linear_bf16_bf16_nk_4096x4096_w128n192, row_block = 128, col_blocks = 22>
     // CHECK-SAME: #rt.variant<max_rows = 1024, kernel = @linear_bf16_bf16_nk_4096x4096_w256, row_block = 256, col_blocks = 32>
     // CHECK-SAME: #rt.variant<max_rows = 4294967295, kernel = @linear_bf16_bf16_nk_4096x4096_w256, row_block = 256, col_blocks = 32>
     %y = lm.linear %x, @w {arith = #lm.arith<bf16>} : (tensor<?x4096xbf16>) -> tensor<?x4096xf32>
@@ -78,6 +80,14 @@ module attributes {tile.target = {name = "cuda"}} {
     return %y, %h : tensor<?x4096xf32>, tensor<?x4096xbf16>
   }
 }
+// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_4096x4096_w64p2(
+// CHECK: scf.for %[[PART:.*]] = %{{.*}} iter_args(%[[TOTAL:.*]] = %{{.*}}) -> (vector<64x128xf32>)
+// CHECK: %[[FIRST:.*]] = arith.muli %[[PART]], %c32
+// CHECK: %[[OF:.*]] = scf.for %[[STEP:[a-z0-9]+]] =
+// CHECK: arith.addi %[[FIRST]], %[[STEP]]
+// CHECK: tile.dot
+// CHECK: %[[NEXT:.*]] = arith.addf %[[TOTAL]], %[[OF]]
+// CHECK: scf.yield %[[NEXT]]
 // CHECK-LABEL: tile.kernel @gated_bf16_bf16_nk_4096x4096_bf16_w256(
 // CHECK-COUNT-2: tile.dot {{.*}} : vector<256x64xbf16>, !tile.packed<64 x 64, bf16_nk>, vector<256x64xf32>
 // CHECK: arith.truncf

@@ -179,7 +179,7 @@ class Peer:
     def decode(self, batch, mode):
         context = self.args.context
         cache = self.model.cache(batch, context + 64)
-        ids = torch.zeros(batch, dtype=torch.long, device=DEVICE)
+        ids = torch.randint(self.model.embedding.shape[0], (batch,), device=DEVICE)
         position = torch.tensor([context], device=DEVICE)
         step = lambda layer: lambda: decode_step(self.model, layer, cache, ids, position)
 
@@ -199,7 +199,7 @@ class Peer:
     def prefill(self, mode):
         tokens = self.args.prompt
         cache = self.model.cache(1, tokens)
-        ids = torch.zeros(tokens, dtype=torch.long, device=DEVICE)
+        ids = torch.randint(self.model.embedding.shape[0], (tokens,), device=DEVICE)  # equal rows would take less power
         layer = prefill_layer if mode == "eager" else torch.compile(prefill_layer, fullgraph=True, dynamic=False)
         self.measure(lambda: lambda: prefill(self.model, layer, cache, ids), 5 if mode == "eager" else 25, tokens, what="prefill", mode=mode,
                      tokens=tokens)

@@ -118,8 +118,11 @@ LogicalResult Emitter::emitRelease(tile::ReleaseOp op) {
 }
 
 Value Emitter::launchNumber(bool ctas) {
-  if (ctas) { // that are in different units
-    Value number = NVVM::GridDimXOp::create(b, loc, b.getI32Type());
+  if (ctas) { // that are in different units; read where it is asked for: what is computed from it takes no registers before
+    auto read = LLVM::InlineAsmOp::create(b, loc, b.getI32Type(), ValueRange{}, "mov.u32 $0, %nctaid.x;", "=r", /*has_side_effects=*/true,
+                                          /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                          LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+    Value number = read.getResult(0);
     if (cta.parts > 1)
       number = arith::DivUIOp::create(b, loc, number, i32(cta.parts));
     return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);

@@ -35,8 +35,9 @@ using Steps = tile::Attention::Steps;
 namespace {
 
 constexpr int64_t kRows = 128, kConsumers = 256, kProducers = 128, kStages = 2, kPanel = 64; // columns of a panel
-constexpr int64_t kNarrow = 64;                                                              // columns of a head, measured at 64 and 128
-constexpr int64_t kSharedBytes = 226 << 10;                                                  // for rings; the barriers take less than 1 KiB
+constexpr int64_t kSharedBytes = 226 << 10; // for rings; the barriers take less than 1 KiB
+// Columns of a head: up to here the softmax is longer than the products (measured at 64 and 128), and from here on registers are short.
+constexpr int64_t kNarrow = 64, kWide = 129;
 
 class Rewriter {
 public:
@@ -131,10 +132,14 @@ private:
     return again.values(fields);
   }
 
-  /// Those of the visit after; of the last visit its own. They are loaded a unit ahead, so that nobody waits for them.
+  /// Those of the visit after; of the last visit its own. Loaded a unit ahead nobody waits for them, but they take registers that
+  /// wide heads do not have: there they are loaded where they are needed.
   SmallVector<Value> loadNextFields(tile::SnakeOrder &order, Value visit) {
     return loadFields(order, arith::MinSIOp::create(b, loc, plus(visit, number(1)), before(order.visits())));
   }
+
+  /// Whether registers suffice for two units at a time.
+  bool hasRoom() const { return a.depth < kWide; }
 
   Unit unitAt(tile::SnakeOrder &order, Value visit, ValueRange loaded, Value firstRound) {
     Unit unit{tile::Again(kernel, b), visit, firstRound, {}, {}, {}};
@@ -166,14 +171,20 @@ private:
     tile::SnakeOrder order(kernel, b, loc);
     Value zero = number(0);
     SmallVector<Value> inits{zero, index(0), index(0)}; // the unit's first round, head and first page of the last step
-    llvm::append_range(inits, loadFields(order, zero));
+    if (hasRoom())
+      llvm::append_range(inits, loadFields(order, zero));
     auto loop = scf::ForOp::create(b, loc, zero, order.visits(), number(1), inits);
     {
       OpBuilder::InsertionGuard inner(b);
       b.setInsertionPointToEnd(loop.getBody());
       ValueRange carried = loop.getRegionIterArgs();
-      Unit unit = unitAt(order, loop.getInductionVar(), carried.drop_front(3), carried[0]);
-      SmallVector<Value> next = loadNextFields(order, loop.getInductionVar());
+      Value visit = loop.getInductionVar();
+      SmallVector<Value> own(carried.drop_front(3)), next;
+      if (hasRoom())
+        next = loadNextFields(order, visit);
+      else
+        own = loadFields(order, visit);
+      Unit unit = unitAt(order, visit, own, carried[0]);
       copyQuery(unit);
       SmallVector<Value> yielded{endRound(unit)};
       llvm::append_range(yielded, copySteps(unit, carried.slice(1, 2)));
@@ -329,7 +340,7 @@ private:
     return next;
   }
 
-  /// The first step of the CTA's first unit.
+  /// The first step of a unit that follows none, or whose registers do not suffice for two.
   State firstStep(Unit &unit) {
     State start{unit.again.values(a.loops.front().loop.getInitArgs()), {}};
     tile::AwaitOp::create(b, loc, queryReady, wide(unit.visit));
@@ -362,12 +373,14 @@ private:
     return begun;
   }
 
-  /// The last update of the CTA's last unit. What it returns nobody reads; it needs no registers of its own.
+  /// The last update of a unit that none follows (what it returns nobody reads; it needs no registers of its own), or that is
+  /// written before the next begins.
   State lastUpdate(Unit unit, const State &state, Value last) {
     unsigned accIndex = a.loops.back().accIndex;
     State ended = state;
     Value flying = startUpdate(state, accIndex, last);
     ended.carried[accIndex] = wait(flying, state.carried[accIndex].getType(), 0).front();
+    tile::ReleaseOp::create(b, loc, valuesReady, wide(last));
     write(unit, ended);
     return ended;
   }
@@ -456,7 +469,9 @@ private:
   void consumeUnit(tile::SnakeOrder &order, Value visit, ValueRange carried) {
     size_t count = fields.size();
     Unit unit = unitAt(order, visit, carried.slice(1, count), carried[0]);
-    SmallVector<Value> loaded = loadNextFields(order, visit);
+    SmallVector<Value> loaded;
+    if (hasRoom())
+      loaded = loadNextFields(order, visit);
     for (Steps &steps : a.loops)
       for (Value yielded : steps.loop.getYieldedValues())
         prepare(unit, yielded, steps.loop);
@@ -471,6 +486,9 @@ private:
     }
     tile::ReleaseOp::create(b, loc, queryReady, wide(visit));
     Value end = endRound(unit), nextVisit = plus(visit, number(1));
+    if (!hasRoom())
+      loaded = loadNextFields(order, visit);
+    Unit ended = hasRoom() ? unit : unitAt(order, visit, loadFields(order, visit), carried[0]); // for the stores
     SmallVector<Value> flat(state.carried);
     flat.push_back(state.p);
     auto branch = scf::IfOp::create(b, loc, TypeRange(ValueRange(flat)), isLess(nextVisit, order.visits()), /*withElseRegion=*/true);
@@ -478,13 +496,15 @@ private:
       OpBuilder::InsertionGuard inner(b);
       b.setInsertionPointToEnd(branch.thenBlock());
       Unit next = unitAt(order, nextVisit, loaded, end);
-      State begun = passOver(unit, next, state);
+      if (!hasRoom())
+        lastUpdate(ended, state, before(end));
+      State begun = hasRoom() ? passOver(ended, next, state) : firstStep(next);
       begun.carried.push_back(begun.p);
       scf::YieldOp::create(b, loc, begun.carried);
       b.setInsertionPointToEnd(branch.elseBlock());
-      State ended = lastUpdate(unit, state, before(end));
-      ended.carried.push_back(ended.p);
-      scf::YieldOp::create(b, loc, ended.carried);
+      State rest = lastUpdate(ended, state, before(end));
+      rest.carried.push_back(rest.p);
+      scf::YieldOp::create(b, loc, rest.carried);
     }
     SmallVector<Value> yielded{end};
     llvm::append_range(yielded, loaded);

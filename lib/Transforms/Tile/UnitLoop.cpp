@@ -55,26 +55,25 @@ UnitLoop::UnitLoop(KernelOp kernel, OpBuilder &b, Location loc, Again &again) {
   b.setInsertionPointToEnd(loop.getBody());
 }
 
-SnakeOrder::SnakeOrder(KernelOp kernel, OpBuilder &builder, Location loc) : b(builder), loc(loc) {
-  auto narrow = [&](Value x) -> Value { return arith::IndexCastOp::create(b, loc, b.getI32Type(), x); };
-  Value units = narrow(UnitsOp::create(b, loc));
-  ctas = narrow(CTAsOp::create(b, loc));
-  own = narrow(kernel.getUnit());
-  mirrored = arith::SubIOp::create(b, loc, arith::SubIOp::create(b, loc, ctas, number(1)), own);
+SnakeOrder::SnakeOrder(KernelOp kernel, OpBuilder &builder, Location loc) : kernel(kernel), b(builder), loc(loc) {
+  Value units = narrow(UnitsOp::create(b, loc)), ctas = narrow(CTAsOp::create(b, loc));
   Value rows = arith::DivUIOp::create(b, loc, units, ctas), rest = arith::RemUIOp::create(b, loc, units, ctas);
-  Value joins = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, placeIn(rows), rest); // the last row, which is not full
+  Value joins = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, placeIn(rows, ctas), rest); // the last row, which is not full
   count = arith::AddIOp::create(b, loc, rows, arith::ExtUIOp::create(b, loc, b.getI32Type(), joins));
 }
 
+Value SnakeOrder::narrow(Value x) { return arith::IndexCastOp::create(b, loc, b.getI32Type(), x); }
 Value SnakeOrder::number(int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value))); }
 
-Value SnakeOrder::placeIn(Value row) {
+Value SnakeOrder::placeIn(Value row, Value ctas) {
+  Value own = narrow(kernel.getUnit()), mirrored = arith::SubIOp::create(b, loc, arith::SubIOp::create(b, loc, ctas, number(1)), own);
   Value odd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, arith::RemUIOp::create(b, loc, row, number(2)), number(1));
   return arith::SelectOp::create(b, loc, odd, mirrored, own);
 }
 
 Value SnakeOrder::unit(Value visit) {
-  Value unit = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, visit, ctas), placeIn(visit));
+  Value ctas = narrow(CTAsOp::create(b, loc));
+  Value unit = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, visit, ctas), placeIn(visit, ctas));
   return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), unit);
 }
 

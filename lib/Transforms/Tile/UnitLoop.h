@@ -55,12 +55,14 @@ public:
   mlir::Value unit(mlir::Value visit);         ///< of the launch, index
 
 private:
-  mlir::Value placeIn(mlir::Value row);
+  mlir::Value placeIn(mlir::Value row, mlir::Value ctas);
   mlir::Value number(int64_t value);
+  mlir::Value narrow(mlir::Value index);
 
+  KernelOp kernel;
   mlir::OpBuilder &b;
   mlir::Location loc;
-  mlir::Value ctas, own, mirrored, count;
+  mlir::Value count;
 };
 
 /// Erases what no longer has uses at the top of a kernel.

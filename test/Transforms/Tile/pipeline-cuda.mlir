@@ -45,7 +45,7 @@
 // NVVM: nvvm.fence.mbarrier.init
 // NVVM: nvvm.barrier0
 // NVVM: arith.index_cast %[[UNITS]]
-// NVVM: nvvm.read.ptx.sreg.nctaid.x
+// NVVM: "mov.u32 $0, %nctaid.x;"
 // NVVM: nvvm.mbarrier.try_wait.parity
 // NVVM: nvvm.mbarrier.arrive.expect_tx
 // NVVM-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global

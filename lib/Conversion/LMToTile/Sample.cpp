@@ -4,8 +4,12 @@
 // threshold: top-k and top-p bisect it (count, mass of exp(y) above it; every pass reads the row again, from a cache),
 // min-p gives it at once. The draw is exact and needs no sorted order: the token with the largest y + g is chosen, g
 // independent Gumbel noise (Gumbel-max; Yellott 1977), made by Philox4x32-10 (Salmon et al. 2011) from the seed, the
-// sampled token's index in its sequence and the token's id. Greedy rows have noise 0: the largest logit, the lowest id
-// on ties. Padding columns never win, and a row with a number that is not finite chooses no token.
+// sampled token's index in its sequence and the token's id. Greedy rows have noise 0 and draw nothing: theirs is the largest
+// logit, the lowest id on ties, which the first pass finds. Padding columns never win, and a row with a number that is not
+// finite chooses no token.
+//
+// A pass goes over the row in steps of many columns, so that enough loads are in flight; the last step ends with the row, and
+// does not count again what the one before has seen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +19,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+
+#include "llvm/ADT/bit.h"
 
 #include <cstddef>
 #include <limits>
@@ -32,17 +38,25 @@ constexpr int32_t kTop = std::numeric_limits<int32_t>::max();
 /// One row's sampling.
 class Sampling {
 public:
-  Sampling(KernelBuilder &k, int64_t columns, int64_t step) : k(k), columns(columns), step(step) {}
+  Sampling(KernelBuilder &k, int64_t columns) : k(k), columns(columns) {}
 
   void run() {
-    findLargest();
+    widen(kSearchStep);
+    Value greedy = findLargest();
+    widen(kStep);
+    noise = real(offsetof(llmc_row_sampler, noise));
+    draws = k.greater(noise, k.number(0.0));
     Value least = keepNucleus(keepTopK(k.number(kLowest)));
     Value minP = real(offsetof(llmc_row_sampler, log_min_p));
-    Value id = draw(k.max(least, minP));
+    Value id = k.select(draws, draw(k.max(least, minP)), greedy);
     k.store(k.select(bad, k.i32(-1), id), k.buffer(2), {k.unit()});
   }
 
 private:
+  // A thread's share of the later passes stays small: every element takes some hundred instructions.
+  static constexpr int64_t kSearchStep = 4096, kStep = 1024;
+  void widen(int64_t wanted) { step = std::min(wanted, static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(pad32(columns))))); }
+
   Type i32s(Type element) { return k.vecOf({step}, element); }
   Value ints(int32_t value) {
     return arith::ConstantOp::create(k.b, k.loc, DenseElementsAttr::get(cast<ShapedType>(i32s(k.b.getI32Type())), value));
@@ -53,39 +67,66 @@ private:
   Value real(size_t bytes) { return arith::BitcastOp::create(k.b, k.loc, k.f32(), word(bytes)); }
   Value atLeast(Value x, Value y) { return arith::CmpFOp::create(k.b, k.loc, arith::CmpFPredicate::OGE, x, y); }
 
-  /// Ids of a step's columns, and whether they are tokens.
-  std::pair<Value, Value> tokens(Value column) {
+  /// Columns [column, column + step), of which those from `fresh` on have not been seen.
+  struct Step {
+    Value column, fresh;
+  };
+  /// Ids of a step's columns, and whether they are tokens that have not been seen.
+  std::pair<Value, Value> tokens(Step at) {
     SmallVector<int32_t> iota(step);
     std::iota(iota.begin(), iota.end(), 0);
-    Value id = k.add(k.ints({step}, iota), k.spread(k.toI32(column), {step}));
-    return {id, k.greater(ints(static_cast<int32_t>(columns)), id)};
+    Value id = k.add(k.ints({step}, iota), k.spread(k.toI32(at.column), {step}));
+    Value fresh = k.greater(id, k.spread(k.toI32(k.addIndex(at.fresh, -1)), {step}));
+    return {id, arith::AndIOp::create(k.b, k.loc, k.greater(ints(static_cast<int32_t>(columns)), id), fresh)};
   }
-  Value logits(Value column) { return k.load(k.vec({step}), k.buffer(0), {k.unit(), column}); }
+  Value logits(Step at) { return k.load(k.vec({step}), k.buffer(0), {k.unit(), at.column}); }
   /// y of a step's columns, -inf where there is no token.
-  Value scaled(Value column) {
-    Value y = k.mul(k.sub(logits(column), k.spread(largest, {step})), k.spread(inverse, {step}));
-    return k.select(tokens(column).second, y, k.splat({step}, kNone));
+  Value scaled(Step at) {
+    Value y = k.mul(k.sub(logits(at), k.spread(largest, {step})), k.spread(inverse, {step}));
+    return k.select(tokens(at).second, y, k.splat({step}, kNone));
   }
-  KernelBuilder::Values overColumns(ValueRange inits, KernelBuilder::LoopBody body) {
-    return k.loop(k.index(0), k.index(pad32(columns)), step, inits, body);
+  int64_t steps() const { return (pad32(columns) + step - 1) / step; }
+  KernelBuilder::Values overColumns(Value count, ValueRange inits, llvm::function_ref<KernelBuilder::Values(Step, ValueRange)> body) {
+    return k.loop(k.index(0), count, 1, inits, [&](Value number, ValueRange carried) {
+      Value first = k.mulIndex(number, step);
+      return body({k.minIndex(first, k.index(pad32(columns) - step)), first}, carried);
+    });
   }
 
-  void findLargest() {
-    auto state = overColumns({k.splat({step}, kNone), ints(0)}, [&](Value column, ValueRange carried) -> KernelBuilder::Values {
-      Value x = logits(column), token = tokens(column).second;
+  /// Id of the largest of `values`, the lowest on ties; and that value.
+  std::pair<Value, Value> best(Value values, Value ids) {
+    Value top = k.reduce(tile::Reduction::Max, values);
+    Value has = arith::CmpFOp::create(k.b, k.loc, arith::CmpFPredicate::OEQ, values, k.spread(top, {step}));
+    // The lowest id is the largest of kTop - id.
+    Value distance = arith::SubIOp::create(k.b, k.loc, ints(kTop), ids);
+    Value furthest = k.reduce(tile::Reduction::Max, k.select(has, distance, ints(0)));
+    return {arith::SubIOp::create(k.b, k.loc, k.i32(kTop), furthest), top};
+  }
+
+  /// The largest logit's id.
+  Value findLargest() {
+    KernelBuilder::Values inits{k.splat({step}, kNone), ints(0), ints(0)};
+    auto state = overColumns(k.index(steps()), inits, [&](Step at, ValueRange carried) -> KernelBuilder::Values {
+      auto [id, token] = tokens(at);
+      Value x = logits(at);
       Value finite = arith::CmpFOp::create(k.b, k.loc, arith::CmpFPredicate::OEQ, k.sub(x, x), k.splat({step}, 0.0));
-      Value worse = k.select(token, k.select(finite, carried[1], ints(1)), carried[1]);
-      return {k.max(k.select(token, x, k.splat({step}, kNone)), carried[0]), worse};
+      Value worse = k.select(token, k.select(finite, carried[2], ints(1)), carried[2]);
+      x = k.select(token, x, k.splat({step}, kNone));
+      Value better = k.greater(x, carried[0]);
+      return {k.select(better, x, carried[0]), k.select(better, id, carried[1]), worse};
     });
-    largest = k.reduce(tile::Reduction::Max, state[0]);
-    bad = k.greater(k.reduce(tile::Reduction::Max, state[1]), k.i32(0));
+    auto [id, top] = best(state[0], state[1]);
+    largest = top;
+    bad = k.greater(k.reduce(tile::Reduction::Max, state[2]), k.i32(0));
     inverse = real(offsetof(llmc_row_sampler, inverse_temperature));
+    return id;
   }
 
   /// The sum of weight(y) over the tokens with y at or above a threshold.
   Value above(Value threshold, llvm::function_ref<Value(Value)> weight) {
-    return k.reduce(tile::Reduction::Add, overColumns({k.splat({step}, 0.0)}, [&](Value column, ValueRange sum) -> KernelBuilder::Values {
-      Value y = scaled(column);
+    Value zero = k.splat({step}, 0.0);
+    return k.reduce(tile::Reduction::Add, overColumns(k.index(steps()), zero, [&](Step at, ValueRange sum) -> KernelBuilder::Values {
+      Value y = scaled(at);
       Value kept = k.select(atLeast(y, k.spread(threshold, {step})), weight(y), k.splat({step}, 0.0));
       return {k.add(sum[0], kept)};
     })[0]);
@@ -159,32 +200,27 @@ private:
   }
 
   Value draw(Value least) {
-    Value noise = k.spread(real(offsetof(llmc_row_sampler, noise)), {step});
-    auto best = overColumns({k.splat({step}, kNone), ints(0)}, [&](Value column, ValueRange carried) -> KernelBuilder::Values {
-      Value id = tokens(column).first, y = scaled(column);
-      Value score = k.fma(noise, gumbel(philox(id)), y);
+    Value count = k.select(draws, k.index(steps()), k.index(0));
+    KernelBuilder::Values inits{k.splat({step}, kNone), ints(0)};
+    auto state = overColumns(count, inits, [&](Step at, ValueRange carried) -> KernelBuilder::Values {
+      Value id = tokens(at).first, y = scaled(at);
+      Value score = k.fma(k.spread(noise, {step}), gumbel(philox(id)), y);
       score = k.select(atLeast(y, k.spread(least, {step})), score, k.splat({step}, kNone));
       Value better = k.greater(score, carried[0]); // ties keep the lower id
       return {k.select(better, score, carried[0]), k.select(better, id, carried[1])};
     });
-    Value top = k.reduce(tile::Reduction::Max, best[0]);
-    Value has = arith::CmpFOp::create(k.b, k.loc, arith::CmpFPredicate::OEQ, best[0], k.spread(top, {step}));
-    // The lowest id is the largest of kTop - id.
-    Value distance = arith::SubIOp::create(k.b, k.loc, ints(kTop), best[1]);
-    Value furthest = k.reduce(tile::Reduction::Max, k.select(has, distance, ints(0)));
-    return arith::SubIOp::create(k.b, k.loc, k.i32(kTop), furthest);
+    return best(state[0], state[1]).first;
   }
 
   KernelBuilder &k;
-  int64_t columns, step;
-  Value largest, inverse, bad;
+  int64_t columns, step = 0;
+  Value largest, inverse, bad, noise, draws;
 };
 
 struct LowerSample : OpRewritePattern<lm::SampleOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lm::SampleOp op, PatternRewriter &rewriter) const override {
-    // A thread's share stays small: every element takes some hundred instructions.
-    int64_t columns = columnsOf(op.getInput()), step = std::min<int64_t>(stepColumns(op, columns), 512);
+    int64_t columns = columnsOf(op.getInput());
     Dispatch dispatch(op, rowsOf(op.getInput()));
     dispatch.inputs.push_back(op.getInput());
     dispatch.field(rt::Field::Samplers);
@@ -193,7 +229,7 @@ struct LowerSample : OpRewritePattern<lm::SampleOp> {
                               MemRefType::get({ShapedType::kDynamic, sizeof(llmc_row_sampler) / 4}, i32),
                               MemRefType::get({ShapedType::kDynamic}, i32)};
     dispatch.variant(kAllRows, 1, 1, "sample_" + std::to_string(columns), buffers,
-                     [&](KernelBuilder &k) { Sampling(k, columns, step).run(); });
+                     [&](KernelBuilder &k) { Sampling(k, columns).run(); });
     dispatch.replace(rewriter);
     return success();
   }

@@ -259,7 +259,7 @@ int64_t llmc::cuda::divisorOf(Value value) {
   Operation *op = value.getDefiningOp();
   if (isa<arith::MulIOp>(op))
     return std::min(kAny, divisorOf(op->getOperand(0)) * divisorOf(op->getOperand(1)));
-  if (isa<arith::AddIOp, arith::SubIOp>(op))
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op))
     return std::gcd(divisorOf(op->getOperand(0)), divisorOf(op->getOperand(1)));
   return 1;
 }

@@ -34,7 +34,8 @@ def RT_Field : RT_I32Enum<"Field", "a field of the step (enum llmc_step_field)",
   I32EnumAttrCase<"TokenIds", 0, "token_ids">, I32EnumAttrCase<"Positions", 1, "positions">,
   I32EnumAttrCase<"LogitsRows", 2, "logits_rows">, I32EnumAttrCase<"Slots", 3, "slots">,
   I32EnumAttrCase<"BlockTable", 4, "block_table">, I32EnumAttrCase<"QueryTiles", 5, "query_tiles">,
-  I32EnumAttrCase<"Embeddings", 6, "embeddings">, I32EnumAttrCase<"NumBlocks", 7, "num_blocks">, I32EnumAttrCase<"Samplers", 8, "samplers">]>;
+  I32EnumAttrCase<"Embeddings", 6, "embeddings">, I32EnumAttrCase<"NumBlocks", 7, "num_blocks">, I32EnumAttrCase<"Samplers", 8, "samplers">,
+  I32EnumAttrCase<"KVSpans", 9, "kv_spans">, I32EnumAttrCase<"Arrivals", 10, "arrivals">]>;
 def RT_FieldAttr : EnumAttr<RT_Dialect, RT_Field, "field"> { let assemblyFormat = "`<` $value `>`"; }
 def RT_FieldArrayAttr : TypedArrayAttrBase<RT_FieldAttr, "step fields"> {
   let constBuilderCall = "$_builder.getArrayAttr($0)";
@@ -50,8 +51,12 @@ def RT_ArgKind : RT_I32Enum<"ArgKind", "what a kernel argument points to (enum l
 def RT_VariantAttr : AttrDef<RT_Dialect, "Variant"> {
   let mnemonic = "variant";
   let summary = "one form of a kernel, taken for row counts up to max_rows";
-  let description = [{ units = ceil(rows / row_block) * col_blocks. The last variant has max_rows = 4294967295. }];
-  let parameters = (ins "uint32_t":$max_rows, "::mlir::FlatSymbolRefAttr":$kernel, "uint32_t":$row_block, "uint32_t":$col_blocks);
+  let description = [{
+    units = ceil(rows / row_block) * col_blocks. The last variant has max_rows = 4294967295. With `span_rows` units are spans of
+    the cache times col_blocks, and the variant is taken where they fit (llmc_variant_v1).
+  }];
+  let parameters = (ins "uint32_t":$max_rows, "::mlir::FlatSymbolRefAttr":$kernel, "uint32_t":$row_block, "uint32_t":$col_blocks,
+                        DefaultValuedParameter<"uint32_t", "0">:$span_rows);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 def RT_VariantArrayAttr : TypedArrayAttrBase<RT_VariantAttr, "kernel variants, ascending max_rows">;
@@ -103,7 +108,8 @@ def RT_DispatchOp : Op<RT_Dialect, "dispatch", []> {
   let description = [{
     Kernel arguments, in this order: inputs (tensors; a `!lm.kv` becomes the address of its layer inside block 0), weights,
     step fields, results (tensors only; a `!lm.kv` result is its operand updated in place and takes no argument).
-    `op` is the lm value's name (its location), `layer` -1 where none.
+    `op` is the lm value's name (its location), `layer` -1 where none. A result whose first dimension is static is memory for the
+    launch alone: of that size, not a value of the model.
 
     Example:
     ```mlir

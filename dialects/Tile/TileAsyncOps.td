@@ -145,6 +145,19 @@ def Tile_SumPartsOp : Tile_AsyncOp<"sum_parts", [MemoryEffects<[MemRead, MemWrit
   let hasVerifier = 1;
 }
 
+def Tile_ArriveOp : Tile_AsyncOp<"arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "counts a unit that has stored its part; true in the last of `parts`";
+  let description = [{
+    Only with consumers (all of them) or in kernels without roles. What the units before the last have stored is visible behind it
+    there. The counter is 0 before the first unit, and again behind the last.
+
+    Example: `%last = tile.arrive %counters[%i] of %parts : memref<?xi32>`
+  }];
+  let arguments = (ins AnyMemRef:$counters, Index:$index, Index:$parts);
+  let results = (outs I1:$last);
+  let assemblyFormat = "$counters `[` $index `]` `of` $parts attr-dict `:` type($counters)";
+}
+
 def Tile_AcquireOp : Tile_AsyncOp<"acquire", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "producer: waits until the slot of a round is free and announces how many bytes will come";
   let description = [{

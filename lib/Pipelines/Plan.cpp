@@ -31,9 +31,11 @@ ModelPlan llmc::planModel(const ModelFacts &facts, const ModelOptions &options) 
   for (auto launch : step.getBody().getOps<rt::LaunchOp>()) {
     ++plan.launches;
     if (launch.getRows() == rt::Rows::QueryTiles)
-      for (auto variant : launch.getVariants().getAsRange<rt::VariantAttr>())
-        if (!llvm::is_contained(plan.tileRowBlocks, variant.getRowBlock()))
-          plan.tileRowBlocks.push_back(variant.getRowBlock());
+      for (auto variant : launch.getVariants().getAsRange<rt::VariantAttr>()) {
+        TileForm form{variant.getMaxRows(), variant.getRowBlock(), variant.getColBlocks(), variant.getSpanRows()};
+        if (!llvm::is_contained(plan.tileForms, form))
+          plan.tileForms.push_back(form);
+      }
     for (auto arg : launch.getArgs().getAsRange<rt::ArgAttr>()) {
       auto weight = arg.getWeight() ? module->lookupSymbol<lm::WeightOp>(arg.getWeight().getValue()) : lm::WeightOp();
       if (!weight || launch.getOp() == "token_embd")

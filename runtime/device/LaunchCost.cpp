@@ -1,5 +1,6 @@
 //===- LaunchCost.cpp -----------------------------------------------------===//
 #include "runtime/device/LaunchCost.h"
+#include "runtime/device/KVSpans.h"
 
 #include <algorithm>
 
@@ -19,16 +20,34 @@ LaunchWork &LaunchWork::operator+=(const LaunchWork &other) {
   return *this;
 }
 
+/// Of one sequence: spans of the cache, and the sum of their query tokens.
+static std::pair<uint64_t, uint64_t> spansOf(const StepShape &shape, uint32_t rowBlock) {
+  uint64_t spans = 0, rows = 0;
+  const int64_t position = int64_t(shape.context) - int64_t(shape.tokens);
+  forEachSpannedTile(position, int64_t(shape.tokens), rowBlock, [&](int64_t first, int64_t count, int64_t segment) {
+    const int64_t parts = (position + first + count + segment - 1) / segment;
+    spans += uint64_t(parts), rows += uint64_t(parts * count);
+  });
+  return {spans, rows};
+}
+
+static bool takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, const StepShape &shape, uint64_t rows) {
+  if (launch.rows != LLMC_ROWS_QUERY_TILES || !variant.span_rows)
+    return rows <= variant.max_rows || variant.max_rows == UINT32_MAX;
+  return shape.tokens <= variant.max_rows && shape.sequences * spansOf(shape, variant.row_block).second <= variant.span_rows;
+}
+
 // As StepBuffers::plan does for the step at hand.
 LaunchForm formOf(const llmc_launch_v1 &launch, const StepShape &shape) {
   const bool perSequence = launch.rows == LLMC_ROWS_LOGITS || launch.rows == LLMC_ROWS_SEQS;
   uint64_t rows = shape.sequences * (perSequence ? 1 : shape.tokens);
   const llmc_variant_v1 *variant = launch.variants;
-  while (variant->max_rows < rows && variant->max_rows != UINT32_MAX)
+  while (!takes(launch, *variant, shape, rows))
     ++variant;
   uint64_t blocks = (rows + variant->row_block - 1) / variant->row_block;
   if (launch.rows == LLMC_ROWS_QUERY_TILES)
-    rows = blocks = shape.sequences * ((shape.tokens + variant->row_block - 1) / variant->row_block);
+    rows = blocks = shape.sequences * (variant->span_rows ? spansOf(shape, variant->row_block).first
+                                                          : (shape.tokens + variant->row_block - 1) / variant->row_block);
   return {variant, rows, blocks * variant->col_blocks, blocks};
 }
 

@@ -153,7 +153,7 @@ struct Checker {
     case LLMC_ARG_STEP:
       expect(a.value != LLMC_FIELD_QUERY_TILES || l.rows == LLMC_ROWS_QUERY_TILES,
              where + ": query tiles are for launches over query tiles");
-      return less(a.value, LLMC_FIELD_SAMPLERS + 1, where + ": step field");
+      return less(a.value, LLMC_FIELD_ARRIVALS + 1, where + ": step field");
     case LLMC_ARG_WEIGHT_F32:
       expect(reference, where + ": an unpacked weight is an argument of the reference program only");
       return less(a.value, m.num_weights, where + ": weight index");
@@ -197,6 +197,8 @@ struct Checker {
       expect(variant.kernel && variant.row_block > 0 && variant.col_blocks > 0,
              where + ": variant " + std::to_string(v) + " lacks a kernel, a row block or a column block");
       expect(variant.max_rows > last, where + ": variants are not in ascending order of max_rows");
+      expect(!variant.span_rows || (l.rows == LLMC_ROWS_QUERY_TILES && variant.max_rows != UINT32_MAX),
+             where + ": variant " + std::to_string(v) + " works on spans of the cache, but not over query tiles or on all steps");
       last = variant.max_rows;
       if (std::string_view(m.target) == "cuda")
         cudaKernel(variant, l, where);

@@ -1,5 +1,6 @@
 //===- StepBuffers.cpp ----------------------------------------------------===//
 #include "runtime/device/StepBuffers.h"
+#include "runtime/device/KVSpans.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,13 +25,24 @@ StepBuffers::StepBuffers(const llmc_module_v1 &module, const llmc_program_v1 &pr
     : shape_(shape), maxTokens_(module.max_tokens), maxSeqs_(module.max_seqs), maxLogits_(module.max_logits),
       maxContext_(module.max_context) {
   for (uint32_t i = 0; i < program.num_launches; ++i)
-    for (uint32_t v = 0; v < program.launches[i].num_variants; ++v)
-      if (program.launches[i].rows == LLMC_ROWS_QUERY_TILES)
-        tiles_[program.launches[i].variants[v].row_block];
+    for (uint32_t v = 0; v < program.launches[i].num_variants; ++v) {
+      const llmc_variant_v1 &variant = program.launches[i].variants[v];
+      if (program.launches[i].rows != LLMC_ROWS_QUERY_TILES)
+        continue;
+      tiles_[variant.row_block];
+      if (!variant.span_rows)
+        continue;
+      Spans &spans = spans_[variant.row_block];
+      spans.maxTokens = std::max(spans.maxTokens, variant.max_rows);
+      spans.maxRows = std::max(spans.maxRows, variant.span_rows);
+      spans.colBlocks = std::max(spans.colBlocks, variant.col_blocks);
+    }
   capacity_ = 3 * aligned(uint64_t(padded(maxTokens_)) * 4) + aligned(uint64_t(padded(maxLogits_)) * 4) + kAlign +
               aligned(uint64_t(maxLogits_) * sizeof(llmc_row_sampler));
   for (const auto &[rowBlock, tiles] : tiles_)
     capacity_ += aligned(maxTiles(rowBlock) * sizeof(llmc_query_tile));
+  for (const auto &[rowBlock, spans] : spans_)
+    capacity_ += aligned(spans.maxRows * sizeof(llmc_kv_span)) + aligned(maxArrivals(rowBlock, spans) * 4);
   if (shape_.copyTable)
     capacity_ += aligned((uint64_t(maxSeqs_) * paddedStride(blocksOf(maxContext_)) + kTablePad) * 4);
 }
@@ -39,6 +51,11 @@ uint64_t StepBuffers::maxTiles(uint32_t rowBlock) const {
   // Every sequence may end in a tile that is not full.
   const uint64_t bound = uint64_t(maxTokens_) / rowBlock + maxSeqs_;
   return padded(uint32_t(std::min<uint64_t>(bound, maxTokens_)));
+}
+
+uint64_t StepBuffers::maxArrivals(uint32_t rowBlock, const Spans &spans) const {
+  // Where segments grow a tile may end early: once a sequence, since its tokens are fewer than a segment is long.
+  return (maxTiles(rowBlock) + maxSeqs_) * spans.colBlocks;
 }
 
 template <typename T> T *StepBuffers::place(uint64_t count) {
@@ -102,6 +119,12 @@ void StepBuffers::fill(const llmc_step_v1 &step, std::span<const int32_t> previo
   tableStride_ = copied ? copiedStride(step) : cached ? step.kv[0].block_table_stride : 0;
   for (auto &[rowBlock, tiles] : tiles_)
     makeTiles(step, rowBlock, tiles);
+  largest_ = 0;
+  for (uint32_t s = 0; s < sequences_; ++s)
+    largest_ = std::max(largest_, uint32_t(step.seq_starts[s + 1] - step.seq_starts[s]));
+  for (auto &[rowBlock, spans] : spans_)
+    if (largest_ <= spans.maxTokens)
+      makeSpans(step, rowBlock, spans);
   if (copied) // last: its size depends on the lengths of the sequences, the places of the other fields do not
     copyTable(step);
 }
@@ -137,6 +160,38 @@ void StepBuffers::makeTiles(const llmc_step_v1 &step, uint32_t rowBlock, Tiles &
   std::fill(tiles.first + tiles.count, reinterpret_cast<llmc_query_tile *>(base_ + used_), llmc_query_tile{});
 }
 
+/// Stops at maxRows: then `rows` is beyond it and no variant takes the list.
+void StepBuffers::makeSpans(const llmc_step_v1 &step, uint32_t rowBlock, Spans &spans) {
+  spans.first = reinterpret_cast<llmc_kv_span *>(base_ + used_);
+  spans.count = 0;
+  spans.rows = 0;
+  uint32_t tiles = 0;
+  for (uint32_t s = 0; s < sequences_ && spans.rows <= spans.maxRows; ++s) {
+    const int64_t start = step.seq_starts[s], tokens = step.seq_starts[s + 1] - start;
+    if (!tokens)
+      continue;
+    const int64_t position = step.positions[start];
+    forEachSpannedTile(position, tokens, rowBlock, [&](int64_t first, int64_t count, int64_t segment) {
+      const int64_t context = position + first + count, parts = (context + segment - 1) / segment;
+      const int64_t firstSlot = int64_t(spans.rows);
+      spans.rows += uint64_t(parts * count);
+      if (spans.rows > spans.maxRows)
+        return;
+      for (int64_t part = 0; part < parts; ++part)
+        spans.first[spans.count++] = {int32_t(start + first), int32_t(count), int32_t(position + first),
+                                      int32_t(s * uint64_t(tableStride_)), int32_t(part * segment),
+                                      int32_t(std::min(context, (part + 1) * segment)), int32_t(firstSlot + part * count),
+                                      int32_t(firstSlot), int32_t(parts), int32_t(tiles)};
+      ++tiles;
+    });
+  }
+  if (spans.rows > spans.maxRows)
+    return;
+  place<llmc_kv_span>(spans.count);
+  spans.arrivals = place<int32_t>(uint64_t(tiles) * spans.colBlocks);
+  std::fill_n(spans.arrivals, uint64_t(tiles) * spans.colBlocks, 0);
+}
+
 const void *StepBuffers::field(uint64_t field, uint32_t rowBlock) const {
   switch (field) {
   case LLMC_FIELD_TOKEN_IDS:
@@ -151,6 +206,10 @@ const void *StepBuffers::field(uint64_t field, uint32_t rowBlock) const {
     return table_;
   case LLMC_FIELD_QUERY_TILES:
     return tiles_.at(rowBlock).first;
+  case LLMC_FIELD_KV_SPANS: // a launch's arguments are those of all its variants
+    return spans_.count(rowBlock) ? spans_.at(rowBlock).first : nullptr;
+  case LLMC_FIELD_ARRIVALS:
+    return spans_.count(rowBlock) ? spans_.at(rowBlock).arrivals : nullptr;
   case LLMC_FIELD_NUM_BLOCKS:
     return numBlocks_;
   case LLMC_FIELD_SAMPLERS:
@@ -163,17 +222,27 @@ StepBuffers::Form StepBuffers::form() const {
   Form form{tokens_, sequences_, logitsRows_};
   for (const auto &[rowBlock, tiles] : tiles_)
     form.push_back(tiles.count);
+  form.push_back(largest_);
+  for (const auto &[rowBlock, spans] : spans_)
+    form.insert(form.end(), {spans.count, uint32_t(spans.rows)});
+  form.push_back(shape_.copyTable ? uint32_t(reinterpret_cast<const std::byte *>(table_) - base_) : 0);
   return form;
+}
+
+bool StepBuffers::takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows) const {
+  if (launch.rows != LLMC_ROWS_QUERY_TILES || !variant.span_rows)
+    return rows <= variant.max_rows;
+  return largest_ <= variant.max_rows && spans_.at(variant.row_block).rows <= variant.span_rows;
 }
 
 LaunchPlan StepBuffers::plan(const llmc_launch_v1 &launch) const {
   uint32_t rows = launch.rows == LLMC_ROWS_LOGITS ? logitsRows_ : launch.rows == LLMC_ROWS_SEQS ? sequences_ : tokens_;
   const llmc_variant_v1 *variant = launch.variants;
-  while (variant->max_rows < rows)
+  while (!takes(launch, *variant, rows))
     ++variant;
   int64_t rowBlocks;
   if (launch.rows == LLMC_ROWS_QUERY_TILES) {
-    rows = tiles_.at(variant->row_block).count;
+    rows = variant->span_rows ? spans_.at(variant->row_block).count : tiles_.at(variant->row_block).count;
     rowBlocks = rows;
   } else {
     rowBlocks = (int64_t(rows) + variant->row_block - 1) / variant->row_block;

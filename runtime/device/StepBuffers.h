@@ -49,7 +49,7 @@ public:
   /// What fill() has written: used() bytes.
   const std::byte *data() const { return base_; }
   uint64_t used() const { return used_; }
-  /// Start of a field (enum llmc_step_field); `rowBlock`: of the launch's variant, for query tiles. Inside data(), or the
+  /// Start of a field (enum llmc_step_field); `rowBlock`: of the launch's variant, for query tiles and spans. Inside data(), or the
   /// caller's block table where it is not copied, or null (embeddings).
   const void *field(uint64_t field, uint32_t rowBlock) const;
 
@@ -67,13 +67,25 @@ private:
     uint32_t count = 0;
   };
 
+  /// Spans of the cache for one row block. `rows`: their counts' sum, what the results need room for.
+  struct Spans {
+    uint32_t maxTokens = 0, maxRows = 0, colBlocks = 0; // new tokens of a sequence, rows, of the variant
+    llmc_kv_span *first = nullptr;
+    int32_t *arrivals = nullptr;
+    uint32_t count = 0;
+    uint64_t rows = 0;
+  };
+
   uint32_t padded(uint32_t rows) const { return (rows + shape_.rowPad - 1) / shape_.rowPad * shape_.rowPad; }
   template <typename T> T *place(uint64_t count);
   int32_t *copyRows(const int32_t *from, uint32_t count, int32_t rest);
   uint32_t copiedStride(const llmc_step_v1 &step) const;
   void copyTable(const llmc_step_v1 &step);
   void makeTiles(const llmc_step_v1 &step, uint32_t rowBlock, Tiles &tiles);
+  void makeSpans(const llmc_step_v1 &step, uint32_t rowBlock, Spans &spans);
   uint64_t maxTiles(uint32_t rowBlock) const;
+  uint64_t maxArrivals(uint32_t rowBlock, const Spans &spans) const;
+  bool takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows) const;
 
   StepBufferShape shape_;
   uint32_t maxTokens_, maxSeqs_, maxLogits_, maxContext_;
@@ -86,6 +98,8 @@ private:
   const int32_t *table_ = nullptr;
   uint32_t tableStride_ = 0;
   std::map<uint32_t, Tiles> tiles_; // by row block
+  std::map<uint32_t, Spans> spans_; // likewise, of variants that work on spans
+  uint32_t largest_ = 0;            // new tokens of a sequence
 };
 
 } // namespace llmc

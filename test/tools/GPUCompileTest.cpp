@@ -68,7 +68,7 @@ TEST_F(GPUCompile, everyKernelPassesTheGate) {
   std::string out = compile("--emit=ptx -o " + (folder / "all.ptx").string());
   EXPECT_TRUE(contains(out, "sm_90a: no spills, at most ")) << out;
   std::string ptx = text("all.ptx");
-  size_t begin = ptx.find("// kernel attention_"), end = ptx.find('\n', begin);
+  size_t begin = ptx.find("// kernel linear_"), end = ptx.find('\n', begin);
   ASSERT_NE(begin, std::string::npos) << ptx.substr(0, 400);
   std::string header = ptx.substr(begin, end - begin), name = header.substr(10, header.find(',') - 10);
   EXPECT_TRUE(contains(header, " threads, ") && contains(header, " registers")) << header;

@@ -27,8 +27,8 @@ struct ModuleSizes {
 
   explicit ModuleSizes(const PlanRequest &request) {
     group.block_bytes = request.plan.kvBytesPerToken * LLMC_KV_BLOCK;
-    for (uint32_t rows : request.plan.tileRowBlocks)
-      variants.push_back({UINT32_MAX, rows, 1, 0, nullptr, ""});
+    for (const TileForm &form : request.plan.tileForms)
+      variants.push_back({form.maxRows, form.rowBlock, form.colBlocks, form.spanRows, nullptr, ""});
     launch.rows = LLMC_ROWS_QUERY_TILES;
     launch.num_variants = uint32_t(variants.size());
     launch.variants = variants.data();

@@ -55,10 +55,16 @@ struct CompileOptions {
 /// Throws Error. Progress goes to stderr.
 void compileModel(const CompileOptions &options);
 
+/// A variant of a launch over query tiles, as far as the step's inputs have room for it.
+struct TileForm {
+  uint32_t maxRows, rowBlock, colBlocks, spanRows;
+  bool operator==(const TileForm &) const = default;
+};
+
 /// What `llmc plan` computes from the planned IR; no weights are read.
 struct ModelPlan {
   uint64_t weightBytes = 0, arenaBytes = 0, kvBytesPerToken = 0;
-  std::vector<uint32_t> tileRowBlocks; // of the launches over query tiles, which fix the size of the step's inputs
+  std::vector<TileForm> tileForms; // they fix the size of the step's inputs
   uint64_t decodeWeightBytes = 0; // read for one token
   uint64_t matrixFlops = 0;       // of one token, without the head
   uint64_t headFlops = 0;

@@ -138,7 +138,7 @@ Value Lowering::dispatch(Operation *source, StringRef suffix, const Launch &laun
   if (!symbols.lookup(launch.kernel))
     createKernel(UnknownLoc::get(b.getContext()), launch, emit);
   auto kernel = FlatSymbolRefAttr::get(b.getContext(), launch.kernel);
-  Attribute variant = rt::VariantAttr::get(b.getContext(), UINT32_MAX, kernel, launch.rowBlock, /*col_blocks=*/1);
+  Attribute variant = rt::VariantAttr::get(b.getContext(), UINT32_MAX, kernel, launch.rowBlock, /*col_blocks=*/1, /*span_rows=*/0);
   SmallVector<Attribute> weights(launch.weights.begin(), launch.weights.end()), fields;
   for (rt::Field field : launch.fields)
     fields.push_back(rt::FieldAttr::get(b.getContext(), field));

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Lowering.h"
+#include "Attention.h"
 #include "Schedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,34 +21,6 @@
 
 using namespace mlir;
 using namespace llmc;
-
-namespace {
-
-struct AttentionShape {
-  int64_t heads, group, headDim; // query heads, query heads per KV head, columns of K
-  int64_t pages;                 // blocks of the cache in one step of the loop
-  bool gpu;                      // products of bf16 operands, columns of V in parts
-  double scale;
-  int64_t window;
-  Type queryElement;
-  lm::Format format;
-  KVGeometry kv;
-  /// Buffers: query, cache, block table, query tiles, the pool's size where ids are checked, results.
-  enum { kQuery = 0, kCache = 1, kTable = 2, kTiles = 3, kBlocks = 4 };
-  unsigned result() const { return checks ? 5 : 4; }
-  bool checks = false; // ids of blocks
-  bool splits = false; // a loop of its own for blocks that need no mask
-  int64_t vParts = 1;  // units that share the columns of V
-  int64_t columns() const { return 16 * pages; }
-  int64_t vColumns() const { return kv.vDim / vParts; }
-};
-
-/// The fields of this unit's llmc_query_tile.
-struct QueryTile {
-  Value first, count, position, table;
-};
-
-} // namespace
 
 static QueryTile loadTile(KernelBuilder &k, Value number) {
   auto field = [&](int64_t i) {
@@ -104,11 +76,7 @@ static std::pair<Value, Value> cacheBlocks(KernelBuilder &k, const AttentionShap
 
 namespace {
 
-/// What a step of the loop carries, and what it needs beside.
-struct Softmax {
-  Value m, l, acc; ///< running maximum (in units of log2), sum, result before the division
-};
-
+/// What a step of the loop needs beside.
 struct Operands {
   Value query, keys, values, positions, table, head, part;
   int64_t rows;
@@ -142,8 +110,18 @@ static Softmax step(KernelBuilder &k, const AttentionShape &s, const Operands &o
   return next;
 }
 
-/// out[rows, columns of V] of one query tile and KV head; `part`: which of the vParts.
-static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, int64_t tokens) {
+PageRange llmc::visibleBlocks(KernelBuilder &k, const AttentionShape &s, const QueryTile &t) {
+  Value last = k.addIndex(t.position, t.count); // positions below this are seen by some row
+  Value begin = k.index(0), end = k.divIndex(k.addIndex(last, 15), 16);
+  if (s.window > 0) { // first block that the first row sees: max(0, position - window + 1) / 16
+    Value oldest = arith::SubIOp::create(k.b, k.loc, t.position, k.index(s.window - 1));
+    begin = k.mulIndex(k.divIndex(arith::MaxSIOp::create(k.b, k.loc, oldest, k.index(0)), s.columns()), s.pages);
+  }
+  return {begin, end};
+}
+
+Softmax llmc::attendOver(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, int64_t tokens,
+                         PageRange range) {
   int64_t rows = tokens * s.group, vDim = s.vColumns();
   Value query = k.load(k.vecOf({tokens, s.group, s.headDim}, s.queryElement), k.buffer(s.kQuery),
                        {t.first, k.mulIndex(head, s.group), k.index(0)});
@@ -156,13 +134,6 @@ static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &
     offsets.push_back(row / s.group);
   Value positions = k.add(k.ints({rows}, offsets), k.spread(k.toI32(t.position), {rows}));
 
-  Value last = k.addIndex(t.position, t.count); // positions below this are seen by some row
-  Value end = k.divIndex(k.addIndex(last, 15), 16);
-  Value begin = k.index(0);
-  if (s.window > 0) { // first block that the first row sees: max(0, position - window + 1) / 16
-    Value oldest = arith::SubIOp::create(k.b, k.loc, t.position, k.index(s.window - 1));
-    begin = k.mulIndex(k.divIndex(arith::MaxSIOp::create(k.b, k.loc, oldest, k.index(0)), s.columns()), s.pages);
-  }
   Operands o{query, keys, values, positions, t.table, head, part, rows};
   auto loop = [&](Value from, Value to, ValueRange state, bool masked) {
     return k.loop(from, to, s.pages, state, [&](Value block, ValueRange carried) -> KernelBuilder::Values {
@@ -177,20 +148,25 @@ static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &
     if (s.window > 0) {
       Value oldest = arith::MaxSIOp::create(k.b, k.loc, arith::SubIOp::create(k.b, k.loc, last, k.index(s.window)), k.index(0));
       Value entered = k.mulIndex(k.divIndex(k.addIndex(oldest, s.columns() - 1), s.columns()), s.pages);
-      entered = arith::MinSIOp::create(k.b, k.loc, entered, end);
-      state = loop(begin, entered, state, /*masked=*/true);
-      begin = entered;
+      entered = arith::MinSIOp::create(k.b, k.loc, entered, range.end);
+      state = loop(range.begin, entered, state, /*masked=*/true);
+      range.begin = entered;
       seen = arith::MaxSIOp::create(k.b, k.loc, entered, seen);
     }
-    state = loop(begin, seen, state, /*masked=*/false);
-    begin = seen;
+    state = loop(range.begin, seen, state, /*masked=*/false);
+    range.begin = seen;
   }
-  state = loop(begin, end, state, /*masked=*/true);
-  return k.mul(state[2], k.expand(k.div(k.splat({rows}, 1.0), state[1]), vDim));
+  state = loop(range.begin, range.end, state, /*masked=*/true);
+  return {state[0], state[1], state[2]};
 }
 
-/// Writes out as columns of the group's heads, f32 or bf16.
-static void writeHeads(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, Value out, int64_t tokens) {
+/// out[rows, columns of V] of one query tile and KV head; `part`: which of the vParts.
+static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, int64_t tokens) {
+  Softmax sum = attendOver(k, s, t, head, part, tokens, visibleBlocks(k, s, t));
+  return k.mul(sum.acc, k.expand(k.div(k.splat({tokens * s.group}, 1.0), sum.l), s.vColumns()));
+}
+
+void llmc::writeHeads(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, Value out, int64_t tokens) {
   Value limit = k.addIndex(t.first, t.count);
   bool narrow = s.format == lm::Format::BF16;
   Type element = narrow ? Type(k.b.getBF16Type()) : k.f32();
@@ -289,7 +265,11 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
       dispatch.field(rt::Field::NumBlocks);
       buffers.push_back(MemRefType::get({ShapedType::kDynamic}, i32));
     }
-    llvm::append_range(buffers, formatTypes(context, heads * kv.vDim, s.format));
+    SmallVector<Type> results = formatTypes(context, heads * kv.vDim, s.format);
+    s.spans = mayHaveSpans(s);
+    if (s.spans)
+      addSpanArguments(dispatch, buffers, results, s);
+    llvm::append_range(buffers, results);
     std::string base = ("attention_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + formatName(s.format) +
                         (s.window ? "_w" + Twine(s.window) : Twine(""))).str();
     auto variant = [&](uint32_t maxRows, uint32_t tokens, const AttentionShape &s) {
@@ -308,10 +288,12 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
       });
     };
     if (gpu) {
-      // Rows of a tile fill the 16 of a warp, or those of four warps: a step where every sequence has one token takes the
-      // first whatever its size.
+      // Few tokens a sequence: spans of its cache. Else rows of a tile fill the 16 of a warp, or those of four warps or two
+      // warpgroups.
       auto fitting = [&](int64_t rows) { return static_cast<uint32_t>(std::max<int64_t>(1, rows / s.group)); };
-      if (fitting(64) > 1)
+      if (s.spans)
+        addSpanVariant(dispatch, s, base, buffers);
+      else if (fitting(64) > 1)
         variant(kGPUDecodeTokens, 1, s);
       if (takesWarpgroups(s))
         variant(kAllRows, fitting(kWarpgroupRows), wideShape(s));

@@ -112,6 +112,13 @@ void KernelBuilder::loop(Value lower, Value upper, int64_t step, llvm::function_
   });
 }
 
+void KernelBuilder::when(Value condition, llvm::function_ref<void()> body) {
+  auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(branch.thenBlock()->getTerminator());
+  body();
+}
+
 MemRefType llmc::rowsType(MLIRContext *context, int64_t columns, Type element) {
   return MemRefType::get({ShapedType::kDynamic, pad32(columns)}, element);
 }

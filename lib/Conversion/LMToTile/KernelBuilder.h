@@ -77,6 +77,8 @@ public:
   /// scf.for with loop-carried values.
   Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange inits, LoopBody body);
   void loop(mlir::Value lower, mlir::Value upper, int64_t step, llvm::function_ref<void(mlir::Value)> body);
+  /// scf.if without results.
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
 };
 
 /// Activation buffer [rows, columns padded to 32].

@@ -45,22 +45,24 @@ rt::Rows llmc::rowsOf(Value activation) {
 Dispatch::Dispatch(Operation *op, rt::Rows rows) : op(op), module(op->getParentOfType<ModuleOp>()), rows(rows) {}
 
 void Dispatch::variant(uint32_t maxRows, uint32_t rowBlock, uint32_t colBlocks, StringRef name, ArrayRef<Type> buffers,
-                       llvm::function_ref<void(KernelBuilder &)> build) {
+                       llvm::function_ref<void(KernelBuilder &)> build, uint32_t spanRows) {
   if (!module.lookupSymbol(name)) {
     // Kernels are shared by equal layers, so they carry no layer in their location.
     KernelBuilder builder(module, NameLoc::get(StringAttr::get(context(), name)), name, buffers);
     build(builder);
   }
-  variants.push_back(rt::VariantAttr::get(context(), maxRows, FlatSymbolRefAttr::get(context(), name), rowBlock, colBlocks));
+  variants.push_back(rt::VariantAttr::get(context(), maxRows, FlatSymbolRefAttr::get(context(), name), rowBlock, colBlocks, spanRows));
 }
 
 void Dispatch::replace(PatternRewriter &rewriter) {
   std::string name = valueName(op);
+  SmallVector<Type> results(op->getResultTypes());
+  llvm::append_range(results, scratch);
   auto dispatch = rt::DispatchOp::create(
-      rewriter, op->getLoc(), op->getResultTypes(), rewriter.getStringAttr(name), inputs, rewriter.getArrayAttr(weights),
+      rewriter, op->getLoc(), results, rewriter.getStringAttr(name), inputs, rewriter.getArrayAttr(weights),
       rewriter.getArrayAttr(fields), rt::RowsAttr::get(context(), rows), rewriter.getArrayAttr(variants),
       rewriter.getI32IntegerAttr(lm::layerOf(name)), /*reference_weights=*/UnitAttr(), cost ? cost : costOf(*this));
-  rewriter.replaceOp(op, dispatch.getResults());
+  rewriter.replaceOp(op, dispatch.getResults().take_front(op->getNumResults()));
 }
 
 lm::WeightOp llmc::lookupWeight(Operation *user, FlatSymbolRefAttr symbol) {

@@ -26,6 +26,7 @@ struct Dispatch {
   rt::Rows rows;
   llvm::SmallVector<mlir::Value> inputs;
   llvm::SmallVector<mlir::Attribute> weights, fields, variants;
+  llvm::SmallVector<mlir::Type> scratch; ///< results beside the op's, of a static size: memory for the launch alone
   rt::CostAttr cost; ///< null: all the work of `op` (costOf); set by an op that becomes several launches
 
   mlir::MLIRContext *context() { return op->getContext(); }
@@ -33,7 +34,7 @@ struct Dispatch {
   void weight(mlir::FlatSymbolRefAttr symbol) { weights.push_back(symbol); }
   /// Adds a variant; `build` fills the kernel `name` unless the module has it already.
   void variant(uint32_t maxRows, uint32_t rowBlock, uint32_t colBlocks, llvm::StringRef name,
-               llvm::ArrayRef<mlir::Type> buffers, llvm::function_ref<void(KernelBuilder &)> build);
+               llvm::ArrayRef<mlir::Type> buffers, llvm::function_ref<void(KernelBuilder &)> build, uint32_t spanRows = 0);
   /// Replaces the op.
   void replace(mlir::PatternRewriter &rewriter);
 };

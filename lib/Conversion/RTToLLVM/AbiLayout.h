@@ -45,7 +45,7 @@ static_assert(fits(fields, sizeof(Struct)));
 namespace variant {
 using Struct = llmc_variant_v1;
 inline constexpr Field fields[] = {LLMC_FIELD(I32, max_rows), LLMC_FIELD(I32, row_block), LLMC_FIELD(I32, col_blocks),
-                                   LLMC_FIELD(I32, reserved), LLMC_FIELD(Pointer, kernel), LLMC_FIELD(Pointer, name)};
+                                   LLMC_FIELD(I32, span_rows), LLMC_FIELD(Pointer, kernel), LLMC_FIELD(Pointer, name)};
 static_assert(fits(fields, sizeof(Struct)));
 } // namespace variant
 

@@ -154,7 +154,7 @@ FailureOr<Record> Writer::launch(rt::LaunchOp op, StringRef prefix, uint64_t ind
     if (failed(entry))
       return failure();
     variants.push_back({uint64_t(variant.getMaxRows()), uint64_t(variant.getRowBlock()), uint64_t(variant.getColBlocks()),
-                        uint64_t(0), *entry, tables.text(name)});
+                        uint64_t(variant.getSpanRows()), *entry, tables.text(name)});
   }
   for (auto attr : op.getArgs().getAsRange<rt::ArgAttr>()) {
     FailureOr<Record> record = arg(op, attr);

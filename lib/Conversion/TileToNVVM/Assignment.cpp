@@ -17,12 +17,16 @@ FailureOr<Shape> llmc::cuda::shapeOf(tile::KernelOp kernel) {
   auto threads = schedule ? schedule.getAs<IntegerAttr>("threads") : IntegerAttr();
   if (!threads || threads.getInt() < 32 || threads.getInt() > 1024 || threads.getInt() % 32)
     return kernel.emitOpError("expected a schedule with threads, a multiple of 32 up to 1024 (tile-schedule-cuda)");
-  auto producers = schedule.getAs<IntegerAttr>("producers"), parts = schedule.getAs<IntegerAttr>("parts");
-  bool persistent = !!schedule.getAs<UnitAttr>("persistent");
-  if (parts && (!persistent || parts.getInt() < 1 || parts.getInt() > 8))
-    return kernel.emitOpError("expected 1 to 8 parts, in a persistent schedule, got ") << parts;
-  return Shape{threads.getInt(), !!schedule.getAs<UnitAttr>("transposed"), producers ? producers.getInt() : 0, persistent,
-               parts ? parts.getInt() : 1};
+  auto number = [&](StringRef name, int64_t otherwise) {
+    auto value = schedule.getAs<IntegerAttr>(name);
+    return value ? value.getInt() : otherwise;
+  };
+  Shape shape{threads.getInt(), !!schedule.getAs<UnitAttr>("transposed"), number("producers", 0), !!schedule.getAs<UnitAttr>("persistent")};
+  shape.parts = number("parts", 1);
+  shape.residents = number("residents", 1);
+  if (schedule.contains("parts") && (!shape.persistent || shape.parts < 1 || shape.parts > 8))
+    return kernel.emitOpError("expected 1 to 8 parts, in a persistent schedule, got ") << shape.parts;
+  return shape;
 }
 
 bool llmc::cuda::isUniform(Value value) {
@@ -154,6 +158,8 @@ FailureOr<Layout> Assignment::decide(Value value, const Shape &cta) {
     return dealt(cta, rows, cols);
   if (fact.operand && !fact.product)
     return left(cta, rows, cols);
+  if (!fact.product)
+    return striped(cta, rows, cols);
   return accumulator(cta, rows, cols, fact.operand || cta.transposed ? 1 : fact.block);
 }
 

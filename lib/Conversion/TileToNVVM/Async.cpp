@@ -137,8 +137,8 @@ static void setRegisters(OpBuilder &b, Location loc, int32_t count, NVVM::SetMax
 // A warpgroup of producers gives most of its registers to the consumers (PTX ISA 9.7.19.5).
 LogicalResult Emitter::emitRoles(tile::RolesOp op) {
   bool warpgroup = cta.producers == 128;
-  if (cta.producers != 32 && !warpgroup)
-    return op.emitOpError("expected a schedule with a warp or a warpgroup of producers, got ") << cta.producers << " threads";
+  if (cta.producers % 32 || cta.producers < 32 || cta.producers > 128)
+    return op.emitOpError("expected a schedule with one to four warps of producers, got ") << cta.producers << " threads";
   openParts();
   // The two roles are the branches of one condition, or ptxas ignores the change of registers.
   auto branch = scf::IfOp::create(b, loc, less(index(cta.warps() - 1), warp), /*withElseRegion=*/true);

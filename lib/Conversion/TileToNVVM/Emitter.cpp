@@ -93,6 +93,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::CTAsOp x) { return mapping.map(x.getResult(), launchNumber(/*ctas=*/true)), success(); })
       .Case([&](tile::PartOp x) { return mapping.map(x.getResult(), part()), success(); })
       .Case([&](tile::SumPartsOp x) { return emitSumParts(x); })
+      .Case([&](tile::ArriveOp x) { return emitArrive(x); })
       .Case([&](tile::PairOrderOp x) { return emitPairOrder(x); })
       .Case([&](tile::ExpandOp x) { return emitBroadcast(x, x.getSource()); })
       .Case([&](vector::BroadcastOp x) { return emitBroadcast(x, x.getSource()); })

@@ -111,6 +111,10 @@ private:
   mlir::LogicalResult emitWarpgroupUpdate(tile::WarpgroupUpdateOp op);
   mlir::LogicalResult emitTurn(mlir::Operation *op);
 
+  // Arrive.cpp
+  mlir::LogicalResult emitArrive(tile::ArriveOp op);
+  mlir::Value assembly(llvm::StringRef text, llvm::StringRef constraints, mlir::Type result, mlir::ValueRange operands);
+
   // Staged.cpp
   mlir::LogicalResult emitDealColumns(tile::DealColumnsOp op);
   mlir::LogicalResult emitStoreStaged(tile::StoreStagedOp op);

@@ -83,6 +83,24 @@ Layout llmc::cuda::left(const Shape &cta, int64_t rows, int64_t cols) {
   return layout;
 }
 
+Layout llmc::cuda::striped(const Shape &cta, int64_t rows, int64_t cols) {
+  constexpr int64_t kLanes = 32;
+  int64_t perThread = cols % (kLanes * 4) == 0 ? 4 : cols % (kLanes * 2) == 0 ? 2 : 1;
+  Layout layout;
+  layout.kind = Layout::Striped;
+  layout.rows = rows;
+  layout.cols = cols;
+  layout.row = {Axis::None, 1, 1};
+  layout.col = {Axis::Thread, perThread, 0, kLanes};
+  layout.rowsPadded = rows % cta.warps();
+  layout.colsPadded = cols % kLanes;
+  for (int64_t row = 0; row < rows; row += cta.warps())
+    for (int64_t first = 0; first < cols; first += kLanes * perThread)
+      for (int64_t i = 0; i < perThread; ++i)
+        layout.regs.push_back({static_cast<int32_t>(row), static_cast<int32_t>(first + i)});
+  return layout;
+}
+
 static void appendOnce(Layout &layout, std::pair<int32_t, int32_t> reg) {
   if (!llvm::is_contained(layout.regs, reg))
     layout.regs.push_back(reg);

@@ -11,6 +11,7 @@
 //   left         left operands: rows as the accumulator's, of each 32 columns the
 //                eight from 8t on (one 16-byte load; k may be permuted in a product
 //                as long as both operands are)
+//   striped      matrices beside products: row r in warp r % warps, its columns dealt to the lanes
 //   rows         one value per row of an accumulator
 //   columns      one value per column
 //   full         every thread holds all
@@ -39,7 +40,7 @@ struct Axis {
 };
 
 struct Layout {
-  enum Kind : uint8_t { Spread, Accumulator, Left, Rows, Columns, Full } kind = Spread;
+  enum Kind : uint8_t { Spread, Accumulator, Left, Rows, Columns, Full, Striped } kind = Spread;
   int64_t rows = 1, cols = 1; ///< of the value, not of the padded registers
   Axis row, col;
   llvm::SmallVector<std::pair<int32_t, int32_t>, 0> regs; ///< constant (row, column)
@@ -57,6 +58,7 @@ struct Shape {
   int64_t producers = 0; ///< threads behind them that only copy (tile.roles)
   bool persistent = false; ///< loops over units, whose number is a parameter
   int64_t parts = 1;       ///< CTAs of a unit: a cluster
+  int64_t residents = 1;   ///< CTAs that a multiprocessor should have registers for
   int64_t warps() const { return threads / 32; }
   int64_t all() const { return threads + producers; }
 };
@@ -67,6 +69,7 @@ Layout accumulator(const Shape &cta, int64_t rows, int64_t cols, int64_t block =
 /// What tile.deal_columns makes of a transposed accumulator of twice the columns.
 Layout dealt(const Shape &cta, int64_t rows, int64_t cols);
 Layout left(const Shape &cta, int64_t rows, int64_t cols);
+Layout striped(const Shape &cta, int64_t rows, int64_t cols);
 /// One value per row (or column) of `matrix`.
 Layout rowsOf(const Layout &matrix);
 Layout columnsOf(const Layout &matrix);

@@ -210,6 +210,10 @@ LogicalResult Emitter::emitStore(tile::StoreOp op) {
     return success();
   }
   const Layout layout = isFree(op.getValue()) ? layoutOfConstant(cta, vector) : layouts.of(op.getValue());
+  if (layout.kind == Layout::Rows) { // one value per row, as emitLoad
+    block.rowStride = block.colStride;
+    block.colStride = 0;
+  }
   if (storesRows(op, layout))
     return emitStoreRows(op, layout);
   Values values = regsIn(op.getValue(), layout);

@@ -13,6 +13,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
 
 using namespace mlir;
@@ -28,7 +30,7 @@ static bool isWritten(Value buffer) {
       return store.getMemref() == use.get();
     if (auto store = dyn_cast<tile::StoreStagedOp>(use.getOwner()))
       return store.getMemref() == use.get();
-    return isa<tile::StoreSliceOp>(use.getOwner());
+    return isa<tile::StoreSliceOp, tile::ArriveOp>(use.getOwner());
   });
 }
 
@@ -44,7 +46,7 @@ static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuild
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), b.getDenseI32ArrayAttr({static_cast<int32_t>(cta.all()), 1, 1}));
   // Without it ptxas aims at an occupancy of its own and spills to reach it.
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(static_cast<int32_t>(cta.residents)));
   if (cta.parts > 1)
     function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), b.getDenseI32ArrayAttr({static_cast<int32_t>(cta.parts), 1, 1}));
   for (auto [i, buffer] : llvm::enumerate(kernel.getBuffers())) {
@@ -63,6 +65,14 @@ static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuild
   return function;
 }
 
+/// What nobody uses has no layout to agree with.
+static void eraseDead(tile::KernelOp kernel) {
+  kernel.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
+}
+
 namespace {
 
 struct TileToNVVMPass : PassWrapper<TileToNVVMPass, OperationPass<ModuleOp>> {
@@ -78,6 +88,7 @@ struct TileToNVVMPass : PassWrapper<TileToNVVMPass, OperationPass<ModuleOp>> {
     OpBuilder b(&getContext());
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<tile::KernelOp>())) {
       FailureOr<Shape> cta = shapeOf(kernel);
+      eraseDead(kernel);
       Assignment layouts;
       if (failed(cta) || failed(layouts.run(kernel, *cta)))
         return signalPassFailure();

@@ -157,11 +157,12 @@ LogicalResult Planner::collectBuffers() {
       }
       if (elementCode(type.getElementType()) < 0)
         return dispatch.emitOpError("expected results of f32, bf16, f16, i8, i16 or i32, got ") << type;
-      uint64_t rows = roundUp(limits.rows(dispatch.getRows()), limits.rowPad);
+      bool scratch = !type.isDynamicDim(0);
+      uint64_t rows = scratch ? type.getDimSize(0) : roundUp(limits.rows(dispatch.getRows()), limits.rowPad);
       uint64_t rowBytes = rowElements(type) * (type.getElementTypeBitWidth() / 8);
       bufferOf[result] = buffers.size();
       buffers.push_back({rows * rowBytes, index, index});
-      if (dispatch.getRows() != rt::Rows::Logits)
+      if (dispatch.getRows() != rt::Rows::Logits && !scratch)
         largestRow = std::max(largestRow, rowBytes);
     }
     ++index;
@@ -196,7 +197,9 @@ FailureOr<SmallVector<Attribute>> Planner::arguments(rt::DispatchOp op) {
 SmallVector<Attribute> Planner::values(rt::DispatchOp op) {
   SmallVector<Attribute> values;
   SmallVector<Value> tensors;
-  llvm::copy_if(op.getResults(), std::back_inserter(tensors), [&](Value v) { return bufferOf.contains(v); });
+  llvm::copy_if(op.getResults(), std::back_inserter(tensors), [&](Value v) {
+    return bufferOf.contains(v) && cast<RankedTensorType>(v.getType()).isDynamicDim(0);
+  });
   for (size_t i = 0; i < tensors.size(); ++i) {
     auto type = cast<RankedTensorType>(tensors[i].getType());
     uint64_t scales = 0, at = offset(tensors[i]);

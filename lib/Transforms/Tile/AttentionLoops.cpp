@@ -15,6 +15,8 @@ static constexpr int64_t kMostRows = 128; // of two warpgroups
 /// null: fits; else why not.
 static const char *matchLoop(scf::ForOp loop, Attention::Steps &steps) {
   steps.loop = loop;
+  if (!loop.getOps<tile::CheckOp>().empty())
+    return "expected no checks";
   for (auto dot : loop.getOps<tile::DotOp>()) {
     if (dot.getArith() != tile::DotArith::BF16 || (steps.scores && steps.update))
       return "expected two bf16 products";
@@ -62,9 +64,9 @@ const char *Attention::matchShape() {
   if (keys != values || keys.getRank() != 4 || depth != keys.getDimSize(3) || columns != depth || !wholePages(first.keys) ||
       !wholePages(first.values) || viewOffset(first.keys) != 0 || viewOffset(first.values) != 2 * pageTokens * depth)
     return "expected whole pages of keys, followed by values of the same shape";
-  if (rows <= kMostRows / 2 || rows > kMostRows || width % pageTokens || width / pageTokens > 32 || depth > 256 ||
+  if (rows > kMostRows || width % pageTokens || width / pageTokens > 32 || depth > 256 ||
       pageTokens % 8)
-    return "expected rows for two warpgroups and at most 32 pages in a step";
+    return "expected rows for at most two warpgroups and at most 32 pages in a step";
   Value operand = first.scores.getA();
   if (auto reshape = operand.getDefiningOp<vector::ShapeCastOp>())
     operand = reshape.getSource();

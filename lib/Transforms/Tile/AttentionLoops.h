@@ -23,7 +23,7 @@ struct Attention {
   LoadOp query;
   int64_t rows = 0, width = 0, depth = 0, columns = 0, pageTokens = 0; ///< of queries, of a step, of K, of V
 
-  /// null: `kernel` is such a kernel, for two warpgroups of 64 rows; else why not.
+  /// null: `kernel` is such a kernel, for one or two warpgroups of 64 rows; else why not.
   const char *match(KernelOp kernel);
 
 private:

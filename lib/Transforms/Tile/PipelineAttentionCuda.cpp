@@ -1,10 +1,11 @@
 //===- PipelineAttentionCuda.cpp - attention as a pipeline ----------------===//
 //
 // A kernel whose loops carry a softmax between two products (scores of a query with gathered keys, an update with gathered
-// values) becomes a producer that copies the query and page after page of keys and values to shared memory, and two
+// values) becomes a producer that copies the query and page after page of keys and values to shared memory, and one or two
 // warpgroups of 64 rows each (FlashAttention-3, Shah et al. 2024, alg. 1 and 2):
 // - inside a warpgroup the update of step n - 1 runs with the scores of step n; the softmax of n is computed meanwhile;
-// - the warpgroups take turns to issue products, so that one's softmax runs under the other's products.
+// - two warpgroups take turns to issue products, so that one's softmax runs under the other's products; one warpgroup has few
+//   queries, waits for memory, and leaves room for a second CTA.
 // Both walk over the units of their CTA, and the steps of one follow those of the last without a gap: the last update of a
 // unit runs with the first scores of the next, whose softmax is computed before the result is written.
 // The loops follow each other over ascending steps; the last one's body holds for every step (it masks), so the first step
@@ -34,7 +35,8 @@ using Steps = tile::Attention::Steps;
 
 namespace {
 
-constexpr int64_t kRows = 128, kConsumers = 256, kProducers = 128, kStages = 2, kPanel = 64; // columns of a panel
+constexpr int64_t kRows = 64, kThreads = 128, kPanel = 64; // of a warpgroup; columns of a panel
+constexpr int64_t kLoneRingBytes = 96 << 10; // keys and values of the only warpgroup of a CTA, two of which share a multiprocessor
 constexpr int64_t kSharedBytes = 226 << 10; // for rings; the barriers take less than 1 KiB
 // Columns of a head: up to here the softmax is longer than the products (measured at 64 and 128), and from here on registers are short.
 constexpr int64_t kNarrow = 64, kWide = 129;
@@ -57,12 +59,23 @@ public:
     for (Steps &steps : llvm::reverse(a.loops))
       steps.loop.erase();
     tile::eraseUnused(kernel);
-    kernel->setAttr("schedule", b.getDictionaryAttr({b.getNamedAttr("persistent", b.getUnitAttr()),
-                                                     b.getNamedAttr("producers", b.getI32IntegerAttr(kProducers)),
-                                                     b.getNamedAttr("threads", b.getI32IntegerAttr(kConsumers))}));
+    setSchedule();
   }
 
 private:
+  bool alone() const { return a.rows <= kRows; } ///< one warpgroup
+
+  void setSchedule() {
+    auto count = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI32IntegerAttr(static_cast<int32_t>(value))); };
+    SmallVector<NamedAttribute> schedule{b.getNamedAttr("persistent", b.getUnitAttr())};
+    // Two warpgroups want the registers of a third, one has enough.
+    schedule.push_back(count("producers", alone() ? kThreads / 2 : kThreads));
+    if (alone() && a.depth % kPanel == 0 && panels <= 2) // else results take more registers
+      schedule.push_back(count("residents", 2));
+    schedule.push_back(count("threads", alone() ? kThreads : 2 * kThreads));
+    kernel->setAttr("schedule", b.getDictionaryAttr(schedule));
+  }
+
   /// What stands behind the loops and needs nothing of them moves before them, where the roles may use it.
   void hoist() {
     llvm::SmallPtrSet<Operation *, 16> behind;
@@ -71,7 +84,7 @@ private:
     Operation *first = a.loops.front().loop, *next;
     for (Operation *op = first->getNextNode(); op && !op->hasTrait<OpTrait::IsTerminator>(); op = next) {
       next = op->getNextNode();
-      bool needs = behind.contains(op) || isa<tile::StoreOp>(op) ||
+      bool needs = behind.contains(op) || isa<tile::StoreOp, tile::ArriveOp>(op) ||
                    llvm::any_of(op->getOperands(), [&](Value x) { return x.getDefiningOp() && behind.contains(x.getDefiningOp()); });
       if (needs)
         behind.insert(op);
@@ -90,12 +103,14 @@ private:
       return tile::AllocPipelineOp::create(b, loc, tile::PipelineType::get(b.getContext(), stages));
     };
     staged = stagedStore();
-    int64_t rowBytes = 2 * kPanel * panels, rows = kRows * (staged ? 3 : 2) + 2 * kStages * a.width;
-    int64_t queries = rows * rowBytes <= kSharedBytes ? 2 : 1;
-    query = ring(kRows, queries), keys = ring(a.width, kStages), values = ring(a.width, kStages);
+    int64_t rowBytes = 2 * kPanel * panels, ownRows = alone() ? kRows : 2 * kRows;
+    int64_t stages = alone() ? std::clamp<int64_t>(kLoneRingBytes / (2 * a.width * rowBytes), 2, 4) : 2;
+    int64_t rows = ownRows * (staged ? 3 : 2) + 2 * stages * a.width;
+    int64_t queries = !alone() && rows * rowBytes <= kSharedBytes ? 2 : 1;
+    query = ring(ownRows, queries), keys = ring(a.width, stages), values = ring(a.width, stages);
     if (staged)
-      result = ring(kRows, 1);
-    queryReady = pipe(queries), keysReady = pipe(kStages), valuesReady = pipe(kStages);
+      result = ring(ownRows, 1);
+    queryReady = pipe(queries), keysReady = pipe(stages), valuesReady = pipe(stages);
   }
 
   /// The store of the result, if it is bf16: a thread has it in pieces of four bytes.
@@ -138,8 +153,8 @@ private:
     return loadFields(order, arith::MinSIOp::create(b, loc, plus(visit, number(1)), before(order.visits())));
   }
 
-  /// Whether registers suffice for two units at a time.
-  bool hasRoom() const { return a.depth < kWide; }
+  /// Whether registers suffice for two units at a time. (What few queries do with a result takes many.)
+  bool hasRoom() const { return a.depth < kWide && !alone(); }
 
   Unit unitAt(tile::SnakeOrder &order, Value visit, ValueRange loaded, Value firstRound) {
     Unit unit{tile::Again(kernel, b), visit, firstRound, {}, {}, {}};
@@ -290,9 +305,15 @@ private:
 
   Value startScores(Unit &unit, Steps &steps, Value round) {
     tile::AwaitOp::create(b, loc, keysReady, wide(round));
-    tile::TakeTurnOp::create(b, loc);
+    if (!alone())
+      tile::TakeTurnOp::create(b, loc);
     auto type = tile::InFlightType::get(b.getContext(), cast<VectorType>(steps.scores.getType()));
     return tile::WarpgroupDotRowsOp::create(b, loc, type, query, wide(unit.visit), keys, wide(round), a.depth);
+  }
+
+  void passTurn() {
+    if (!alone())
+      tile::PassTurnOp::create(b, loc);
   }
 
   Value startUpdate(const State &state, unsigned accIndex, Value round) {
@@ -345,7 +366,7 @@ private:
     State start{unit.again.values(a.loops.front().loop.getInitArgs()), {}};
     tile::AwaitOp::create(b, loc, queryReady, wide(unit.visit));
     Value flying = startScores(unit, a.loops.back(), unit.firstRound);
-    tile::PassTurnOp::create(b, loc);
+    passTurn();
     Value scores = wait(flying, a.loops.back().scores->getResultTypes(), 0).front();
     tile::ReleaseOp::create(b, loc, keysReady, wide(unit.firstRound));
     IRMapping known;
@@ -360,7 +381,7 @@ private:
     Value round = next.firstRound, last = before(round);
     tile::AwaitOp::create(b, loc, queryReady, wide(next.visit));
     Value scoresFlying = startScores(next, steps, round), updateFlying = startUpdate(state, steps.accIndex, last);
-    tile::PassTurnOp::create(b, loc);
+    passTurn();
     Value scores = wait(scoresFlying, steps.scores->getResultTypes(), 1).front();
     tile::ReleaseOp::create(b, loc, keysReady, wide(round));
     IRMapping known;
@@ -385,16 +406,16 @@ private:
     return ended;
   }
 
-  /// What follows the loops: the stores, with what they need.
+  /// What follows the loops: stores, and what is done by the last unit of several, with what they need.
   void write(Unit &unit, const State &ended) {
     for (auto [result, value] : llvm::zip_equal(a.loops.back().loop.getResults(), ended.carried))
       unit.again.map(result, value);
-    for (tile::StoreOp store : stores) {
-      if (store == staged)
+    for (Operation *op : effects) {
+      if (auto store = dyn_cast<tile::StoreOp>(op); store && store == staged)
         tile::StoreStagedOp::create(b, loc, unit.again.value(store.getValue()), unit.again.value(store.getMemref()),
                                     unit.again.values(store.getIndices()), result, store.getLimit() ? unit.again.value(store.getLimit()) : Value());
       else
-        unit.again.clone(store);
+        unit.again.clone(op);
     }
   }
 
@@ -424,7 +445,7 @@ private:
   State nextStep(Unit &unit, Steps &steps, Value block, const State &state) {
     Value round = roundOf(unit, block), last = before(round);
     Value scoresFlying = startScores(unit, steps, round), updateFlying = startUpdate(state, steps.accIndex, last);
-    tile::PassTurnOp::create(b, loc);
+    passTurn();
     Value scores = wait(scoresFlying, steps.scores->getResultTypes(), 1).front();
     tile::ReleaseOp::create(b, loc, keysReady, wide(round));
     IRMapping known;
@@ -440,13 +461,13 @@ private:
     for (Operation *op = a.loops.back().loop->getNextNode(); op; op = op->getNextNode())
       if (!op->hasTrait<OpTrait::IsTerminator>())
         after.push_back(op);
-    stores.clear();
     for (Operation *op : after)
-      if (auto store = dyn_cast<tile::StoreOp>(op))
-        stores.push_back(store);
+      if (isa<tile::StoreOp, tile::ArriveOp, scf::IfOp>(op))
+        effects.push_back(op);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
-    tile::OpenTurnsOp::create(b, loc);
+    if (!alone())
+      tile::OpenTurnsOp::create(b, loc);
     tile::SnakeOrder order(kernel, b, loc);
     Value zero = number(0);
     SmallVector<Value> loaded = loadFields(order, zero);
@@ -460,7 +481,7 @@ private:
     b.setInsertionPointToEnd(loop.getBody());
     consumeUnit(order, loop.getInductionVar(), loop.getRegionIterArgs());
     for (Operation *op : llvm::reverse(after))
-      if (isa<tile::StoreOp>(op) || op->use_empty())
+      if (isa<tile::StoreOp, scf::IfOp>(op) || op->use_empty())
         op->erase();
   }
 
@@ -532,7 +553,7 @@ private:
   Location loc;
   int64_t panels = 0;                             ///< of 64 columns of a head
   SmallVector<Value> fields;                      ///< scalars that the kernel loads for its unit
-  SmallVector<tile::StoreOp> stores;              ///< behind the loops
+  SmallVector<Operation *> effects;               ///< what stores behind the loops
   tile::StoreOp staged;                           ///< that goes through shared memory
   Value query, keys, values, result;              ///< rings
   Value queryReady, keysReady, valuesReady;

@@ -7,6 +7,7 @@
 #include "runtime/cts/kernel_check/Checker.h"
 #include "llmc/Support/Error.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -29,17 +30,19 @@ static uint32_t rowsOf(const llmc_value_v1 &value, const LaunchView &view) {
   return value.rows == LLMC_ROWS_LOGITS ? view.logitsRows : value.rows == LLMC_ROWS_SEQS ? view.sequences : view.tokens;
 }
 
-// Arguments: inputs, weights, step fields, results (rt.dispatch).
+// Arguments: inputs, weights, step fields, results, memory for the launch alone (rt.dispatch).
 Launch Checker::resolve(const LaunchView &view) const {
   const llmc_launch_v1 &launch = view.launch;
   Launch l{KernelName::parse(view.variant.name), launch, *step_, 0, {}, {}, {launch.values, launch.values + launch.num_values},
            std::string(device_.module().target) == "cuda", const_cast<Weights &>(weights_), cache_, 0};
-  size_t results = 0;
-  for (const llmc_value_v1 &value : l.results)
-    results += value.element == LLMC_I8 || value.element == LLMC_I16 ? 2 : 1;
-  if (results > launch.num_args)
-    throw Error(std::string("launch ") + launch.op + ": has fewer arguments than results");
-  for (size_t a = 0; a < launch.num_args - results; ++a) {
+  size_t before = launch.num_args; // the results
+  if (!l.results.empty()) {
+    auto isResult = [&](const llmc_arg_v1 &arg) { return arg.kind == LLMC_ARG_ARENA && arg.value == l.results[0].offset; };
+    before = size_t(std::find_if(launch.args, launch.args + launch.num_args, isResult) - launch.args);
+    if (before == launch.num_args)
+      throw Error(std::string("launch ") + launch.op + ": its result is none of its arguments");
+  }
+  for (size_t a = 0; a < before; ++a) {
     const llmc_arg_v1 &arg = launch.args[a];
     if (arg.kind == LLMC_ARG_KV)
       l.layerOffset = arg.value;

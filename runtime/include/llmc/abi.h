@@ -140,8 +140,14 @@ enum llmc_step_field {
   LLMC_FIELD_QUERY_TILES = 5, /* llmc_query_tile [number of query tiles] for this launch's row_block */
   LLMC_FIELD_EMBEDDINGS = 6,  /* f32 [num_tokens, padded hidden] or null */
   LLMC_FIELD_NUM_BLOCKS = 7,  /* int32 [1] blocks of the KV pool (bounds checks) */
-  LLMC_FIELD_SAMPLERS = 8     /* llmc_row_sampler [num_logits] */
+  LLMC_FIELD_SAMPLERS = 8,    /* llmc_row_sampler [num_logits] */
+  LLMC_FIELD_KV_SPANS = 9,    /* llmc_kv_span [number of spans] for this launch's row_block */
+  LLMC_FIELD_ARRIVALS = 10    /* int32 [query tiles of the spans, col_blocks], zero */
 };
+
+/* Tokens of a segment of a cached sequence at least, and segments of a context at most (llmc_kv_span). */
+#define LLMC_KV_SEGMENT 256
+#define LLMC_KV_SEGMENTS 32
 
 /* What the dynamic row count of a launch is. */
 enum llmc_rows {
@@ -158,6 +164,18 @@ typedef struct llmc_query_tile {
   int32_t position;    /* of first_token; the others follow it */
   int32_t table;       /* start of the sequence's row in the block table, in elements */
 } llmc_query_tile;
+
+/* A query tile's view of one segment of its sequence's cache. Segments start at multiples of their length: LLMC_KV_SEGMENT
+ * tokens, doubled until LLMC_KV_SEGMENTS of them hold a query token's context. So they are a function of the token's position
+ * alone, and a tile's tokens all have the same. The spans of a tile follow each other, oldest tokens first. 40 bytes. */
+typedef struct llmc_kv_span {
+  int32_t first_token, count, position, table; /* as of llmc_query_tile */
+  int32_t begin, end; /* positions of the segment's tokens; end: at most what the tile's last token sees */
+  int32_t slot;       /* place of its result, in tokens: `count` from here on */
+  int32_t first_slot; /* of the tile's first span */
+  int32_t spans;      /* of the tile */
+  int32_t tile;       /* number of the tile among those of the step */
+} llmc_kv_span;
 
 typedef struct llmc_arg_v1 {
   uint32_t kind; /* enum llmc_arg_kind */
@@ -203,12 +221,14 @@ typedef struct llmc_cuda_kernel_v1 {
 } llmc_cuda_kernel_v1;
 
 /* One of the forms of a kernel, taken for row counts up to max_rows (the token, logits or sequence
- * count; for QUERY_TILES the token count). The last variant of a launch has max_rows = UINT32_MAX. */
+ * count; for QUERY_TILES the token count). The last variant of a launch has max_rows = UINT32_MAX.
+ * A variant with span_rows works on spans of the cache: it is taken if no sequence has more than max_rows new tokens and the
+ * spans' counts sum to at most span_rows. */
 typedef struct llmc_variant_v1 {
   uint32_t max_rows;
-  uint32_t row_block;  /* units = ceil(rows / row_block) * col_blocks; for QUERY_TILES: tiles * col_blocks */
+  uint32_t row_block;  /* units = ceil(rows / row_block) * col_blocks; for QUERY_TILES: tiles (or spans) * col_blocks */
   uint32_t col_blocks; /* unit u: row block u / col_blocks, column block u % col_blocks */
-  uint32_t reserved;
+  uint32_t span_rows;  /* 0: none */
   const void *kernel; /* target "cpu": an llmc_kernel_fn; "cuda": a const llmc_cuda_kernel_v1 * */
   const char *name; /* of the kernel */
 } llmc_variant_v1;

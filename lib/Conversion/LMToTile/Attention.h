@@ -1,0 +1,69 @@
+//===- Attention.h - pieces of attention kernels ----------------*- C++ -*-===//
+#ifndef LLMC_CONVERSION_LMTOTILE_ATTENTION_H
+#define LLMC_CONVERSION_LMTOTILE_ATTENTION_H
+
+#include "Lowering.h"
+
+namespace llmc {
+
+struct AttentionShape {
+  int64_t heads, group, headDim; // query heads, query heads per KV head, columns of K
+  int64_t pages;                 // blocks of the cache in one step of the loop
+  bool gpu;                      // products of bf16 operands, columns of V in parts
+  double scale;
+  int64_t window;
+  mlir::Type queryElement;
+  lm::Format format;
+  KVGeometry kv;
+  /// Buffers: query, cache, block table, query tiles, of a dispatch with spans these and their arrivals, the pool's size where
+  /// ids are checked, results, of spans their results, maxima and sums.
+  enum { kQuery = 0, kCache = 1, kTable = 2, kTiles = 3, kSpans = 4, kArrivals = 5, kBlocks = 4 };
+  unsigned result() const { return spans ? 6 : checks ? 5 : 4; }
+  bool checks = false; // ids of blocks
+  bool spans = false;  // a variant of the dispatch works on spans
+  bool splits = false; // a loop of its own for blocks that need no mask
+  int64_t vParts = 1;  // units that share the columns of V
+  int64_t columns() const { return 16 * pages; }
+  int64_t vColumns() const { return kv.vDim / vParts; }
+};
+
+/// The fields of this unit's llmc_query_tile.
+struct QueryTile {
+  mlir::Value first, count, position, table;
+};
+
+/// What a step of the loop over the cache carries.
+struct Softmax {
+  mlir::Value m, l, acc; ///< running maximum (in units of log2), sum, result before the division
+};
+
+/// The blocks of the cache that some row of a tile sees.
+struct PageRange {
+  mlir::Value begin, end;
+};
+PageRange visibleBlocks(KernelBuilder &k, const AttentionShape &shape, const QueryTile &tile);
+
+/// Of `tokens` rows' query heads with the blocks in `range`, whose begin is a multiple of a step; `part`: which of the vParts.
+Softmax attendOver(KernelBuilder &k, const AttentionShape &shape, const QueryTile &tile, mlir::Value head, mlir::Value part, int64_t tokens,
+                   PageRange range);
+
+/// Writes out [rows, columns of V] as columns of the group's heads, f32 or bf16.
+void writeHeads(KernelBuilder &k, const AttentionShape &shape, const QueryTile &tile, mlir::Value head, mlir::Value part, mlir::Value out,
+                int64_t tokens);
+
+//===----------------------------------------------------------------------===//
+// Spans of the cache (AttentionSpans.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Whether a variant may work on spans: as tile-pipeline-attention-cuda wants it, with rows for one warpgroup.
+bool mayHaveSpans(const AttentionShape &shape);
+/// Query tokens of its tile.
+int64_t spanTokens(const AttentionShape &shape);
+/// What the dispatch needs for it: fields, memory for the spans' results, and the buffers' types.
+void addSpanArguments(Dispatch &dispatch, llvm::SmallVectorImpl<mlir::Type> &fieldBuffers, llvm::SmallVectorImpl<mlir::Type> &resultBuffers,
+                      const AttentionShape &shape);
+void addSpanVariant(Dispatch &dispatch, const AttentionShape &shape, llvm::StringRef name, llvm::ArrayRef<mlir::Type> buffers);
+
+} // namespace llmc
+
+#endif // LLMC_CONVERSION_LMTOTILE_ATTENTION_H

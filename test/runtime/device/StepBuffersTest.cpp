@@ -1,0 +1,137 @@
+// Spans of the cache: what the runtime hands to kernels, and what the cost model says about it.
+#include "runtime/device/KVSpans.h"
+#include "runtime/device/LaunchCost.h"
+#include "runtime/device/StepBuffers.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <optional>
+#include <vector>
+
+using namespace llmc;
+
+namespace {
+
+constexpr uint32_t kTile = 16, kRoom = 1024;
+constexpr llmc_variant_v1 kForms[] = {{kTile, kTile, 2, kRoom, nullptr, "spans"}, {UINT32_MAX, 32, 2, 0, nullptr, "tiles"}};
+constexpr llmc_launch_v1 kLaunch = {0, LLMC_ROWS_QUERY_TILES, 0, 2, 0, 0, kForms, nullptr, nullptr, "attention", 0, 0};
+
+/// A step of sequences with (new tokens, context) each; slots and ids do not matter here.
+struct Step {
+  std::vector<int32_t> ids, positions, starts{0}, lengths, table, slots;
+  llmc_kv_view_v1 kv{};
+  llmc_program_v1 program{};
+  llmc_module_v1 module{};
+  std::optional<StepBuffers> buffers;
+
+  explicit Step(const std::vector<std::pair<int32_t, int32_t>> &sequences) {
+    for (auto [tokens, context] : sequences) {
+      for (int32_t t = context - tokens; t < context; ++t)
+        positions.push_back(t);
+      starts.push_back(int32_t(positions.size()));
+      lengths.push_back(context);
+    }
+    ids.assign(positions.size(), 0);
+    slots.assign(positions.size(), -1);
+    const uint32_t stride = 200000 / LLMC_KV_BLOCK;
+    table.assign(sequences.size() * stride, 0);
+    kv = {table.data(), slots.data(), stride, 0};
+    program.num_launches = 1;
+    program.launches = &kLaunch;
+    module.max_tokens = 512, module.max_seqs = 32, module.max_logits = 32, module.max_context = 200000;
+    buffers.emplace(module, program, StepBufferShape{16, true, 1});
+    llmc_step_v1 s{};
+    s.num_tokens = uint32_t(positions.size()), s.num_seqs = uint32_t(sequences.size()), s.num_kv_groups = 1;
+    s.token_ids = ids.data(), s.positions = positions.data(), s.seq_starts = starts.data(), s.kv_lengths = lengths.data();
+    s.kv = &kv;
+    buffers->fill(s, {});
+    EXPECT_LE(buffers->used(), buffers->capacity());
+  }
+  LaunchPlan plan() const { return buffers->plan(kLaunch); }
+  std::span<const llmc_kv_span> spans() const {
+    return {static_cast<const llmc_kv_span *>(buffers->field(LLMC_FIELD_KV_SPANS, kTile)), plan().rows};
+  }
+};
+
+/// Segments that a token sees: where each begins, and its end as far as it is seen.
+std::vector<std::pair<int32_t, int32_t>> segmentsOf(const Step &step, int32_t token, int32_t position) {
+  std::vector<std::pair<int32_t, int32_t>> result;
+  for (const llmc_kv_span &span : step.spans())
+    if (token >= span.first_token && token < span.first_token + span.count && span.begin <= position)
+      result.push_back({span.begin, std::min(span.end, position + 1)});
+  return result;
+}
+
+TEST(KVSpans, CoverEveryContextOnce) {
+  const Step step({{1, 1}, {1, 256}, {1, 257}, {5, 700}, {16, 8200}, {3, 100000}});
+  ASSERT_STREQ(step.plan().variant->name, "spans");
+  EXPECT_EQ(step.plan().units, int64_t(step.spans().size()) * 2);
+  for (size_t token = 0; token < step.positions.size(); ++token) {
+    int32_t end = 0;
+    for (auto [from, to] : segmentsOf(step, int32_t(token), step.positions[token])) {
+      EXPECT_EQ(from, end) << token;
+      end = to;
+    }
+    EXPECT_EQ(end, step.positions[token] + 1) << token;
+  }
+}
+
+TEST(KVSpans, AreAFunctionOfThePosition) {
+  // Around the places where segments grow, a token has the segments that it has alone.
+  for (int32_t context : {10, 255, 256, 257, 8190, 8192, 8193, 8200, 16384, 16390, 131080}) {
+    const int32_t tokens = std::min(context, 16);
+    const Step many({{3, 50}, {tokens, context}});
+    for (int32_t i = 0; i < tokens; ++i) {
+      const int32_t position = context - tokens + i;
+      const Step alone({{1, position + 1}});
+      EXPECT_EQ(segmentsOf(many, 3 + i, position), segmentsOf(alone, 0, position)) << context << " " << i;
+      EXPECT_LE(alone.spans().size(), size_t(LLMC_KV_SEGMENTS));
+    }
+  }
+}
+
+TEST(KVSpans, OfATileFollowEachOther) {
+  const Step step({{16, 8200}, {2, 600}});
+  int32_t slot = 0, tile = -1;
+  std::vector<int32_t> left;
+  for (const llmc_kv_span &span : step.spans()) {
+    if (left.empty() || left.back() == 0) {
+      left.push_back(span.spans);
+      ++tile;
+      EXPECT_EQ(span.first_slot, slot);
+    }
+    --left.back();
+    EXPECT_EQ(span.tile, tile);
+    EXPECT_EQ(span.slot, slot);
+    slot += span.count;
+  }
+  EXPECT_EQ(left.back(), 0);
+  // 8184 .. 8191 have 32 segments of 256 tokens, 8192 .. 8199 17 of 512.
+  EXPECT_EQ(tile, 2);
+  EXPECT_EQ(slot, 8 * 32 + 8 * 17 + 2 * 3);
+  const auto *arrivals = static_cast<const int32_t *>(step.buffers->field(LLMC_FIELD_ARRIVALS, kTile));
+  for (int i = 0; i < 3 * 2; ++i)
+    EXPECT_EQ(arrivals[i], 0);
+}
+
+TEST(KVSpans, WhatHasNoRoomTakesAnotherVariant) {
+  EXPECT_STREQ(Step({{17, 17}, {1, 100}}).plan().variant->name, "tiles"); // more than a tile
+  EXPECT_STREQ(Step({{16, 16384}, {16, 16384}}).plan().variant->name, "spans"); // 2 * 16 * 32 = 1024
+  const Step full({{16, 16384}, {16, 16384}, {1, 1}});
+  EXPECT_STREQ(full.plan().variant->name, "tiles");
+  EXPECT_EQ(full.plan().units, 3 * 2);
+  EXPECT_STREQ(Step({{1, 1}, {0, 50}}).plan().variant->name, "spans"); // a sequence with nothing new
+}
+
+TEST(KVSpans, TheCostModelCountsTheSame) {
+  for (uint64_t sequences : {1, 3})
+    for (uint64_t tokens : {1, 4, 16, 20})
+      for (uint64_t context : {20, 300, 6400, 8200, 100000}) {
+        const Step step(std::vector<std::pair<int32_t, int32_t>>(sequences, {int32_t(tokens), int32_t(context)}));
+        const LaunchForm form = formOf(kLaunch, {sequences, tokens, context});
+        EXPECT_STREQ(form.variant->name, step.plan().variant->name) << sequences << " " << tokens << " " << context;
+        EXPECT_EQ(int64_t(form.units), step.plan().units) << sequences << " " << tokens << " " << context;
+      }
+}
+
+} // namespace

@@ -169,6 +169,11 @@ static void forEachTile(KernelBuilder &k, const LinearSchedule &schedule, int64_
   k.loop(whole, last, schedule.tailTokens, [&](Value row) { body(column, row, schedule.tailTokens); });
 }
 
+static void splitK(KernelBuilder &k, const LinearSchedule &schedule) {
+  if (schedule.splits > 1)
+    k.kernel->setAttr("splits", k.b.getI32IntegerAttr(static_cast<int32_t>(schedule.splits)));
+}
+
 /// [2 pairs, ...] seen as [pairs, 2, ...]: gate and up panels alternate.
 static Value splitPairs(KernelBuilder &k, Value weights) {
   auto type = cast<MemRefType>(weights.getType());
@@ -219,6 +224,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
                          "_" + schedule.name.str();
       int64_t blocks = p.take(schedule, panels);
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
+        splitK(k, schedule);
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           Value panel = p.panels == 1 ? unit : k.mulIndex(unit, p.panels);
           Value y = accumulate(k, p, PanelPlace{k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule)[0];
@@ -268,6 +274,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
         bool gpu = p.arith == lm::Arith::BF16;
         Value weights = k.buffer(p.weightBuffer), split = gpu ? splitPairs(k, weights) : Value();
+        splitK(k, schedule);
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           auto place = [&](int64_t which) -> PanelPlace {
             if (split)

@@ -2,6 +2,7 @@
 
 #include "Schedule.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -66,6 +67,20 @@ static constexpr LinearSchedule kWarpgroupsGated[] = {
     {"w256", UINT32_MAX, 256, 256, 256, 0, 4, 64, 1, true},
 };
 
+// Of a weight with few panels a few tokens' time is that of its bytes if there are enough loads in flight: small units, whose k
+// four warps share. The same order of k for one token as for eight.
+static constexpr LinearSchedule kFewTokens[] = {
+    {"m1", 1, 1, 1, 1, 0, 1, 256, 1, false, 4},
+    {"m8", 8, 8, 8, 8, 0, 2, 256, 1, false, 4},
+    {"m16", 16, 16, 16, 16, 0, 2, 128, 1, false, 4},
+};
+static constexpr LinearSchedule kFewTokensGated[] = {
+    {"m1", 1, 1, 1, 1, 0, 1, 128, 1, false, 4},
+    {"m8", 8, 8, 8, 8, 0, 2, 128, 1, false, 4},
+};
+// A weight with so many units for warpgroups is read by their copies as fast, be it for one token.
+static constexpr int64_t kManyUnits = 100;
+
 // Measured on an H200. Units that run at a time, by the CTAs of a unit: clusters have to fit the groups of multiprocessors.
 static int64_t unitsAtATime(int64_t parts) { return parts == 1 ? 132 : parts == 2 ? 66 : 30; }
 
@@ -85,13 +100,15 @@ static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t panels, 
 static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule> table, Epilogue epilogue, int64_t panels, int64_t k) {
   constexpr size_t kFixed = 4; // up to w64
   constexpr uint32_t kMost = 8192, kStep = 64;
+  bool gated = epilogue == Epilogue::Gated;
+  int64_t blocks = llvm::divideCeil(panels, table.back().panels);
   llvm::SmallVector<LinearSchedule> classes(table.take_front(kFixed)), tiles;
   for (const LinearSchedule &tile : table.drop_front(kFixed - 1).drop_back(epilogue == Epilogue::Bias ? 2 : 0))
     if (k % (64 * tile.parts) == 0) // parts of as many steps each
       tiles.push_back(tile);
   for (uint32_t rows = 2 * kStep; rows <= kMost; rows += kStep) {
     const LinearSchedule &best = *std::min_element(tiles.begin(), tiles.end(), [&](const LinearSchedule &x, const LinearSchedule &y) {
-      int64_t of = timeOf(x, rows, panels, k, epilogue == Epilogue::Gated), other = timeOf(y, rows, panels, k, epilogue == Epilogue::Gated);
+      int64_t of = timeOf(x, rows, panels, k, gated), other = timeOf(y, rows, panels, k, gated);
       return of != other ? of < other : x.tokens > y.tokens;
     });
     if (classes.back().name != best.name)
@@ -101,6 +118,13 @@ static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule>
   if (classes.back().name != tiles.back().name)
     classes.push_back(tiles.back());
   classes.back().maxRows = UINT32_MAX;
+  if (blocks >= kManyUnits) {
+    classes.erase(classes.begin()); // w16 takes what m8 would
+  } else {
+    llvm::ArrayRef<LinearSchedule> few = gated ? llvm::ArrayRef<LinearSchedule>(kFewTokensGated) : kFewTokens;
+    llvm::erase_if(classes, [&](const LinearSchedule &x) { return x.maxRows <= few.back().maxRows; });
+    classes.insert(classes.begin(), few.begin(), few.end());
+  }
   return classes;
 }
 

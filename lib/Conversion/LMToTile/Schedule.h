@@ -18,6 +18,7 @@ struct LinearSchedule {
   int64_t stepK = 32; ///< k of one step, at least a record
   int64_t parts = 1;      ///< of k, whose sums are added in order
   bool pipelined = false; ///< tile-pipeline-cuda takes it: the last unit may have panels past the end
+  int64_t splits = 1;     ///< warps of a GPU that share the k of a unit
 };
 
 /// Units that run at a time take so many blocks of rows by turns with as many blocks of columns as there are CTAs for: both

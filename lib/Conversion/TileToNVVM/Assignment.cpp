@@ -26,6 +26,9 @@ FailureOr<Shape> llmc::cuda::shapeOf(tile::KernelOp kernel) {
   shape.residents = number("residents", 1);
   if (schedule.contains("parts") && (!shape.persistent || shape.parts < 1 || shape.parts > 8))
     return kernel.emitOpError("expected 1 to 8 parts, in a persistent schedule, got ") << shape.parts;
+  shape.splits = number("splits", 1);
+  if (schedule.contains("splits") && (shape.splits < 1 || threads.getInt() % (32 * shape.splits) || shape.producers || !shape.transposed))
+    return kernel.emitOpError("expected splits that divide the warps of a transposed schedule without producers, got ") << shape.splits;
   return shape;
 }
 

@@ -31,6 +31,9 @@ LogicalResult Emitter::run(LLVM::LLVMFuncOp target) {
   // The same in all lanes of a warp, and known to be: branches on it do not diverge.
   Value first = intrinsic("llvm.nvvm.shfl.sync.idx.i32", type, {i32(-1), shifted(tid, 5), i32(0), i32(31)});
   warp = special(first);
+  warpOfCTA = warp;
+  if (cta.splits > 1)
+    warp = arith::RemUIOp::create(b, loc, warp, index(cta.warps()));
   group = special(shifted(masked(tid, 31), 2));
   quad = special(masked(tid, 3));
   unsigned buffers = kernel.getBuffers().size();
@@ -153,7 +156,13 @@ LogicalResult Emitter::emitFor(scf::ForOp op) {
     counts.push_back(parts.size());
     inits.append(parts);
   }
-  auto loop = scf::ForOp::create(b, loc, scalar(op.getLowerBound()), scalar(op.getUpperBound()), scalar(op.getStep()), inits);
+  Value first = scalar(op.getLowerBound()), step = scalar(op.getStep());
+  bool splits = isSplit(op);
+  if (splits) {
+    first = add(first, arith::MulIOp::create(b, loc, splitNumber(), step).getResult());
+    step = mul(step, cta.splits);
+  }
+  auto loop = scf::ForOp::create(b, loc, first, scalar(op.getUpperBound()), step, inits);
   auto split = [&](ValueRange originals, ValueRange parts) {
     for (auto [original, count] : llvm::zip_equal(originals, counts)) {
       restore(original, parts.take_front(count));
@@ -177,7 +186,7 @@ LogicalResult Emitter::emitFor(scf::ForOp op) {
     if (!inits.empty())
       scf::YieldOp::create(b, loc, yielded);
   }
-  split(op.getResults(), loop.getResults());
+  split(op.getResults(), splits ? foldSplits(loop.getResults()) : Values(loop.getResults()));
   return success();
 }
 
@@ -242,7 +251,7 @@ Value Emitter::holdsAlone(const Layout &layout) {
   if (layout.kind == Layout::Full)
     return less(thread, index(1));
   if (layout.kind != Layout::Spread)
-    return {};
+    return cta.splits > 1 ? equal(splitNumber(), index(0)) : Value();
   return layout.col.modulo ? less(thread, index(layout.col.modulo)) : Value();
 }
 

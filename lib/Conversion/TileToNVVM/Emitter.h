@@ -54,6 +54,11 @@ private:
   void appendCarriedTypes(mlir::Value argument, llvm::SmallVectorImpl<mlir::Type> &types);
   void restore(mlir::Value value, mlir::ValueRange parts);
 
+  // Splits.cpp
+  bool isSplit(mlir::scf::ForOp op);          ///< warps share its steps
+  mlir::Value splitNumber();                  ///< of this warp
+  Values foldSplits(mlir::ValueRange values); ///< sums over the splits, in their order
+
   // Elementwise.cpp
   mlir::LogicalResult emitElementwise(mlir::Operation *op);
   mlir::Value emitMath(mlir::Operation *op, mlir::ValueRange operands);
@@ -220,7 +225,8 @@ private:
   mlir::IRMapping mapping;                      // scalars and memrefs (base pointers)
   llvm::DenseMap<mlir::Value, Values> vectors;
   llvm::DenseMap<mlir::Value, PackedRef> packed;
-  mlir::Value thread, warp, group, quad;        // index: of the CTA; of the lane: lane / 4, lane % 4
+  mlir::Value thread, warp, group, quad;        // index: of the CTA, warp of a split; of the lane: lane / 4, lane % 4
+  mlir::Value warpOfCTA, split;                 // of the warp, index
   llvm::SmallVector<std::pair<Axis, mlir::Value>> bases;
   mlir::LLVM::LLVMFuncOp function;
   int64_t sharedCount = 0;

@@ -58,8 +58,9 @@ struct Shape {
   int64_t producers = 0; ///< threads behind them that only copy (tile.roles)
   bool persistent = false; ///< loops over units, whose number is a parameter
   int64_t parts = 1;       ///< CTAs of a unit: a cluster
+  int64_t splits = 1;      ///< warps that hold the same values; each has every splits-th step of a loop of products
   int64_t residents = 1;   ///< CTAs that a multiprocessor should have registers for
-  int64_t warps() const { return threads / 32; }
+  int64_t warps() const { return threads / 32 / splits; } ///< that hold different ones
   int64_t all() const { return threads + producers; }
 };
 

@@ -5,7 +5,8 @@
 // - products whose rows are reduced or scaled row by row (a softmax between two of
 //   them) keep rows in rows of the tensor core's instruction, 16 per warp;
 // - other products are computed transposed: the right operand's columns (a weight's
-//   rows) fill the instruction's 16 rows, so that few tokens waste little of it.
+//   rows) fill the instruction's 16 rows, so that few tokens waste little of it. As many warps as the kernel's `splits` says
+//   share the k of such a product.
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,9 +74,14 @@ private:
         warps = std::gcd(warps, kMaxProductWarps);
       threads = 32 * std::clamp<int64_t>(warps, 1, kMaxProductWarps);
     }
+    auto splits = kernel->getAttrOfType<IntegerAttr>("splits"); // wanted by whoever wrote the kernel
+    if (splits && transposed)
+      threads *= splits.getInt();
     SmallVector<NamedAttribute> schedule{b.getNamedAttr("threads", b.getI32IntegerAttr(static_cast<int32_t>(threads)))};
     if (transposed)
       schedule.push_back(b.getNamedAttr("transposed", b.getUnitAttr()));
+    if (splits && transposed)
+      schedule.push_back(b.getNamedAttr("splits", splits));
     kernel->setAttr("schedule", b.getDictionaryAttr(schedule));
   }
 };

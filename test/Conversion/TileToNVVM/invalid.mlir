@@ -34,3 +34,9 @@ tile.kernel @random(%y: memref<?x64xi32>, %rows: index, %unit: index) {
 // expected-error @+1 {{expected a schedule with threads, a multiple of 32 up to 1024}}
 tile.kernel @odd(%y: memref<?x64xi32>, %rows: index, %unit: index) attributes {schedule = {threads = 48 : i32}} {
 }
+
+// -----
+
+// expected-error @+1 {{expected splits that divide the warps of a transposed schedule without producers, got 3}}
+tile.kernel @three(%out: memref<?x192xf32>, %rows: index, %unit: index) attributes {schedule = {splits = 3 : i32, threads = 256 : i32, transposed}} {
+}

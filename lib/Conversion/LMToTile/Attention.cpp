@@ -146,6 +146,7 @@ Softmax llmc::attendOver(KernelBuilder &k, const AttentionShape &s, const QueryT
   if (s.splits) { // what every row sees needs no mask: behind what leaves a window, before what is not yet seen
     Value seen = k.mulIndex(k.divIndex(k.addIndex(t.position, 1), s.columns()), s.pages);
     if (s.window > 0) {
+      Value last = k.addIndex(t.position, t.count); // positions below this are seen by some row
       Value oldest = arith::MaxSIOp::create(k.b, k.loc, arith::SubIOp::create(k.b, k.loc, last, k.index(s.window)), k.index(0));
       Value entered = k.mulIndex(k.divIndex(k.addIndex(oldest, s.columns() - 1), s.columns()), s.pages);
       entered = arith::MinSIOp::create(k.b, k.loc, entered, range.end);

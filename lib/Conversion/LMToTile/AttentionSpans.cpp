@@ -83,8 +83,8 @@ static Value rowOf(KernelBuilder &k, const AttentionShape &s, Value head, Value 
 /// Folds the segments of `tokens` tokens from token `first` of the tile on and writes them.
 static void fold(KernelBuilder &k, const AttentionShape &s, const Span &span, Value head, Value first, int64_t tokens) {
   int64_t rows = tokens * s.group, columns = s.kv.vDim;
-  // Segments that are loaded side by side: 64 registers of each of 128 threads, fewer where columns must be masked.
-  int64_t registers = columns % 32 ? 32 : 64, each = llvm::divideCeil(rows, 4) * llvm::divideCeil(columns, 32);
+  // Segments that are loaded side by side: 64 registers of each of 128 threads, fewer where columns or rows must be masked.
+  int64_t registers = columns % 32 || rows % 4 ? 32 : 64, each = llvm::divideCeil(rows, 4) * llvm::divideCeil(columns, 32);
   int64_t batch = std::clamp<int64_t>(registers / each, 1, 8);
   Results results(k, s);
   Value row = rowOf(k, s, head, k.addIndex(span.firstSlot, first)), stride = k.mulIndex(span.tile.count, s.group);

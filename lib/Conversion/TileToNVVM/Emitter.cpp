@@ -43,12 +43,14 @@ LogicalResult Emitter::run(LLVM::LLVMFuncOp target) {
   if (cta.parts > 1)
     block = arith::DivUIOp::create(b, loc, block, i32(cta.parts));
   mapping.map(kernel.getUnit(), special(block));
-  // The next kernel may come onto the card as soon as every CTA of this one is there; all threads wait for the kernel before
-  // this one, so that no kernel ends before all those before it have: buffers may be reused anywhere in the chain.
-  NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::launch_dependents);
+  // All threads wait for the kernel before this one, so that no kernel ends before all those before it have: buffers may be
+  // reused anywhere in the chain.
   NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
   if (failed(emit(kernel.getBody().front())))
     return failure();
+  // The next kernel may come onto the card when some thread of every CTA is here, of kernels with roles the one that copies. Earlier
+  // its CTAs would crowd where the first of this one's leave room, and wait there.
+  NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::launch_dependents);
   LLVM::ReturnOp::create(b, loc, ValueRange{});
   return success();
 }

@@ -45,12 +45,6 @@ void Emitter::closeParts() {
     clusterMeets();
 }
 
-static void assembly(OpBuilder &b, Location loc, StringRef text, StringRef constraints, ValueRange operands) {
-  LLVM::InlineAsmOp::create(b, loc, TypeRange(), operands, text, constraints, /*has_side_effects=*/true, /*is_align_stack=*/false,
-                            LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-                            ArrayAttr());
-}
-
 /// The address of a place in the shared memory of another CTA of the cluster.
 Value Emitter::inPart(Value place, int64_t part) {
   auto remote = LLVM::LLVMPointerType::get(b.getContext(), 7);
@@ -89,7 +83,7 @@ LogicalResult Emitter::emitSumParts(tile::SumPartsOp op) {
     when(arith::XOrIOp::create(b, loc, itself, arith::ConstantOp::create(b, loc, b.getBoolAttr(true))), [&] {
       Value to = inPart(sent, receiver), barrier = inPart(full, receiver);
       for (size_t i = 0; i < each; i += 4)
-        assembly(b, loc, "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [$0], {$1, $2, $3, $4}, [$5];", "r,f,f,f,f,r",
+        assembly("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [$0], {$1, $2, $3, $4}, [$5];", "r,f,f,f,f,r", {},
                  {arith::AddIOp::create(b, loc, to, i32(pieces * i / 4)), rows[i], rows[i + 1], rows[i + 2], rows[i + 3], barrier});
     });
   }
@@ -106,7 +100,7 @@ LogicalResult Emitter::emitSumParts(tile::SumPartsOp op) {
   }
   when(less(arith::AndIOp::create(b, loc, thread, index(31)), index(1)), [&] {
     for (int64_t sender = 0; sender < cta.parts; ++sender)
-      assembly(b, loc, "mbarrier.arrive.shared::cluster.b64 _, [$0];", "r", inPart(empty, sender));
+      assembly("mbarrier.arrive.shared::cluster.b64 _, [$0];", "r", {}, inPart(empty, sender));
   });
   set(op.getResult(), sums);
   return success();

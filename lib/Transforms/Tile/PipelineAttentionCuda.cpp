@@ -420,7 +420,7 @@ private:
   }
 
   /// The update's result and p, behind the wait for it: nothing but products may write operands of products while one runs, so
-  /// p is rounded only then. Of narrow heads the carried values pass through the wait too, so that they, and the softmax with
+  /// p is rounded only then. Of narrow heads of many queries the carried values pass through the wait too, so that they, and the softmax with
   /// them, are computed under the update: it takes longer than the other warpgroup's products, which hide it elsewhere.
   std::pair<Value, Value> waitForUpdate(Unit &unit, Steps &steps, IRMapping &known, Value flying, Value p) {
     scf::ForOp loop = steps.loop;
@@ -429,7 +429,7 @@ private:
       if (i == steps.accIndex)
         continue;
       Value made = copyOf(unit, yielded, loop, known); // finish() finds it
-      if (a.depth <= kNarrow) {
+      if (a.depth <= kNarrow && !alone()) {
         originals.push_back(yielded);
         passing.push_back(made);
       }
@@ -469,6 +469,30 @@ private:
     if (!alone())
       tile::OpenTurnsOp::create(b, loc);
     tile::SnakeOrder order(kernel, b, loc);
+    if (hasRoom())
+      consumeTwoByTwo(order);
+    else
+      consumeOneByOne(order);
+    for (Operation *op : llvm::reverse(after))
+      if (isa<tile::StoreOp, scf::IfOp>(op) || op->use_empty())
+        op->erase();
+  }
+
+  /// A unit ends before the next begins: nothing of one is held through the other.
+  void consumeOneByOne(tile::SnakeOrder &order) {
+    auto loop = scf::ForOp::create(b, loc, number(0), order.visits(), number(1), ValueRange{number(0)});
+    b.setInsertionPointToEnd(loop.getBody());
+    Value visit = loop.getInductionVar(), firstRound = loop.getRegionIterArgs().front();
+    Unit unit = unitAt(order, visit, loadFields(order, visit), firstRound);
+    State state = allSteps(unit, firstStep(unit));
+    Value end = endRound(unit);
+    Unit ended = unitAt(order, visit, loadFields(order, visit), firstRound); // for the stores
+    lastUpdate(ended, state, before(end));
+    scf::YieldOp::create(b, loc, end);
+  }
+
+  /// The last update of a unit runs with the first scores of the next.
+  void consumeTwoByTwo(tile::SnakeOrder &order) {
     Value zero = number(0);
     SmallVector<Value> loaded = loadFields(order, zero);
     Unit first = unitAt(order, zero, loaded, zero);
@@ -480,9 +504,6 @@ private:
     auto loop = scf::ForOp::create(b, loc, zero, order.visits(), number(1), inits);
     b.setInsertionPointToEnd(loop.getBody());
     consumeUnit(order, loop.getInductionVar(), loop.getRegionIterArgs());
-    for (Operation *op : llvm::reverse(after))
-      if (isa<tile::StoreOp, scf::IfOp>(op) || op->use_empty())
-        op->erase();
   }
 
   /// The steps of a visit behind its first, and the first of the next. `carried` and what is yielded: first round, fields,
@@ -490,47 +511,46 @@ private:
   void consumeUnit(tile::SnakeOrder &order, Value visit, ValueRange carried) {
     size_t count = fields.size();
     Unit unit = unitAt(order, visit, carried.slice(1, count), carried[0]);
-    SmallVector<Value> loaded;
-    if (hasRoom())
-      loaded = loadNextFields(order, visit);
+    SmallVector<Value> loaded = loadNextFields(order, visit);
+    State begun{SmallVector<Value>(carried.drop_front(1 + count).drop_back()), carried.back()};
+    State state = allSteps(unit, begun);
+    Value end = endRound(unit), nextVisit = plus(visit, number(1));
+    SmallVector<Value> flat(state.carried);
+    flat.push_back(state.p);
+    auto branch = scf::IfOp::create(b, loc, TypeRange(ValueRange(flat)), isLess(nextVisit, order.visits()), /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard inner(b);
+      auto yield = [&](State state) {
+        state.carried.push_back(state.p);
+        scf::YieldOp::create(b, loc, state.carried);
+      };
+      b.setInsertionPointToEnd(branch.thenBlock());
+      Unit next = unitAt(order, nextVisit, loaded, end);
+      yield(passOver(unit, next, state));
+      b.setInsertionPointToEnd(branch.elseBlock());
+      yield(lastUpdate(unit, state, before(end)));
+    }
+    SmallVector<Value> yielded{end};
+    llvm::append_range(yielded, loaded);
+    llvm::append_range(yielded, branch.getResults());
+    scf::YieldOp::create(b, loc, yielded);
+  }
+
+  /// The steps behind the first.
+  State allSteps(Unit &unit, State state) {
     for (Steps &steps : a.loops)
       for (Value yielded : steps.loop.getYieldedValues())
         prepare(unit, yielded, steps.loop);
     SmallVector<Value> bounds;
     for (Steps &steps : a.loops)
       bounds.push_back(narrow(unit.again.value(steps.loop.getUpperBound())));
-    State state{SmallVector<Value>(carried.drop_front(1 + count).drop_back()), carried.back()};
     Value from = plus(unit.begin, unit.step);
     for (auto [steps, bound] : llvm::zip_equal(a.loops, bounds)) {
       state = loopOver(unit, steps, from, bound, state);
       from = arith::MaxSIOp::create(b, loc, from, bound); // the first step may have been the only one of its loop
     }
-    tile::ReleaseOp::create(b, loc, queryReady, wide(visit));
-    Value end = endRound(unit), nextVisit = plus(visit, number(1));
-    if (!hasRoom())
-      loaded = loadNextFields(order, visit);
-    Unit ended = hasRoom() ? unit : unitAt(order, visit, loadFields(order, visit), carried[0]); // for the stores
-    SmallVector<Value> flat(state.carried);
-    flat.push_back(state.p);
-    auto branch = scf::IfOp::create(b, loc, TypeRange(ValueRange(flat)), isLess(nextVisit, order.visits()), /*withElseRegion=*/true);
-    {
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToEnd(branch.thenBlock());
-      Unit next = unitAt(order, nextVisit, loaded, end);
-      if (!hasRoom())
-        lastUpdate(ended, state, before(end));
-      State begun = hasRoom() ? passOver(ended, next, state) : firstStep(next);
-      begun.carried.push_back(begun.p);
-      scf::YieldOp::create(b, loc, begun.carried);
-      b.setInsertionPointToEnd(branch.elseBlock());
-      State rest = lastUpdate(ended, state, before(end));
-      rest.carried.push_back(rest.p);
-      scf::YieldOp::create(b, loc, rest.carried);
-    }
-    SmallVector<Value> yielded{end};
-    llvm::append_range(yielded, loaded);
-    llvm::append_range(yielded, branch.getResults());
-    scf::YieldOp::create(b, loc, yielded);
+    tile::ReleaseOp::create(b, loc, queryReady, wide(unit.visit));
+    return state;
   }
 
   State loopOver(Unit &unit, Steps &steps, Value from, Value to, const State &state) {

@@ -55,7 +55,8 @@ struct KernelNode { // CUDA_KERNEL_NODE_PARAMS_v2
 struct GraphEdge { // CUgraphEdgeData
   unsigned char fromPort, toPort, type, reserved[5];
 };
-/// The later kernel starts when all CTAs of the earlier one have executed griddepcontrol.launch_dependents.
+constexpr GraphEdge kFullEdge{};
+/// The later kernel may start when all CTAs of the earlier one have executed griddepcontrol.launch_dependents.
 constexpr GraphEdge kProgrammaticEdge{1, 0, 1, {}};
 
 enum : int { kProgrammaticStreamSerialization = 6 }; // CUlaunchAttributeID

@@ -197,16 +197,18 @@ LaunchList::Call LaunchList::prepare(uint32_t index, const StepBuffers &buffers,
   if (plan.units > INT_MAX)
     throw Error("expected at most " + std::to_string(INT_MAX) + " units in a launch, got " + std::to_string(plan.units));
   Form &form = launch.forms[size_t(plan.variant - source.variants)];
-  return {form, unsigned(std::min<uint64_t>(plan.units, form.most) * form.together)};
+  const unsigned grid = unsigned(std::min<uint64_t>(plan.units, form.most) * form.together);
+  return {form, grid, grid == 1 || form.most * form.together <= unsigned(gpu_.multiprocessors())};
 }
 
 bool LaunchList::launch(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan, bool early) {
   if (plan.units == 0)
     return false;
-  auto [form, grid] = prepare(index, buffers, plan);
+  auto [form, grid, spreads] = prepare(index, buffers, plan);
   LaunchAttribute attribute{kProgrammaticStreamSerialization, {}, {}};
   attribute.value.number = 1;
-  const LaunchConfig config{grid, 1, 1, form.threads, 1, 1, form.sharedBytes, gpu_.stream(), &attribute, early ? 1u : 0u};
+  const LaunchConfig config{grid, 1, 1, form.threads, 1, 1, form.sharedBytes, gpu_.stream(), &attribute,
+                            early && spreads ? 1u : 0u};
   const Driver &driver = gpu_.driver();
   driver.check(driver.cuLaunchKernelEx(&config, form.function, form.parameters.data(), nullptr), "cuLaunchKernelEx");
   return true;
@@ -215,13 +217,14 @@ bool LaunchList::launch(uint32_t index, const StepBuffers &buffers, const Launch
 GraphNode LaunchList::add(Graph graph, GraphNode previous, uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan) {
   if (plan.units == 0)
     return nullptr;
-  auto [form, grid] = prepare(index, buffers, plan);
+  auto [form, grid, spreads] = prepare(index, buffers, plan);
   const KernelNode node{form.function, grid, 1, 1, form.threads, 1, 1, form.sharedBytes, form.parameters.data(), nullptr, nullptr, nullptr};
   const Driver &driver = gpu_.driver();
   GraphNode result = nullptr;
   driver.check(driver.cuGraphAddKernelNode(&result, graph, nullptr, 0, &node), "cuGraphAddKernelNode");
   if (previous)
-    driver.check(driver.cuGraphAddDependencies(graph, &previous, &result, &kProgrammaticEdge, 1), "cuGraphAddDependencies");
+    driver.check(driver.cuGraphAddDependencies(graph, &previous, &result, spreads ? &kProgrammaticEdge : &kFullEdge, 1),
+                 "cuGraphAddDependencies");
   return result;
 }
 

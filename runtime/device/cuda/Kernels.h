@@ -58,10 +58,10 @@ public:
   LaunchList(const Gpu &gpu, const llmc_program_v1 &program, const KernelSet &kernels, const ProgramBases &bases);
 
   /// Enqueues a launch over the step in `buffers`, whose copy lies at bases.step; false if it has nothing to do.
-  /// `early`: the kernel may be on the card while the one before it runs (CUDA C++ Programming Guide, "Programmatic
-  /// Dependent Launch"; kernels wait for it by themselves).
+  /// `early`: the kernel may come onto the card while the one before it ends (CUDA C++ Programming Guide, "Programmatic
+  /// Dependent Launch"; kernels wait for it by themselves), if its CTAs cannot crowd on the multiprocessors that are free first.
   bool launch(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan, bool early);
-  /// The same launch as a node behind `previous` (null: the first), which it may be on the card with; null if it has nothing to do.
+  /// The same launch as a node behind `previous` (null: the first), early where it may be; null if it has nothing to do.
   GraphNode add(Graph graph, GraphNode previous, uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan);
 
 private:
@@ -82,6 +82,7 @@ private:
   struct Call { // a form with its parameters in place
     Form &form;
     unsigned grid;
+    bool spreads; // at most one CTA a multiprocessor, wherever there is room first
   };
   Call prepare(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan);
   void bind(Launch &launch, const llmc_launch_v1 &source, const ProgramBases &bases) const;

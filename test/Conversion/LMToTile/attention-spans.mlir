@@ -41,7 +41,7 @@ func.func @step(%q: tensor<?x4096xbf16>, %kv: !kv) -> tensor<?x4096xbf16> {
 
 // One warpgroup, a warp that copies, three slots of 32 KiB; nobody takes turns.
 // PIPE-LABEL: tile.kernel @attention_32_8x128_bf16_s16
-// PIPE-SAME: schedule = {persistent, producers = 32 : i32, residents = 2 : i32, threads = 128 : i32}
+// PIPE-SAME: schedule = {persistent, producers = 64 : i32, residents = 2 : i32, threads = 128 : i32}
 // PIPE: tile.alloc_ring : !tile.ring<64 x 128, 1>
 // PIPE: tile.alloc_ring : !tile.ring<64 x 128, 3>
 // PIPE: tile.alloc_ring : !tile.ring<64 x 128, 3>
@@ -55,7 +55,7 @@ func.func @step(%q: tensor<?x4096xbf16>, %kv: !kv) -> tensor<?x4096xbf16> {
 
 // All stores of a CTA are before its count, all loads of others' behind it; the counter goes back to zero.
 // NVVM-LABEL: llvm.func @attention_32_8x128_bf16_s16
-// NVVM-SAME: nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 160, 1, 1>
+// NVVM-SAME: nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 192, 1, 1>
 // NVVM: fence.acq_rel.gpu
 // NVVM: nvvm.barrier id
 // NVVM: atom.acq_rel.gpu.global.add.u32

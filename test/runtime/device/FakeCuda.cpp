@@ -421,7 +421,9 @@ int cuGraphAddKernelNode_v2(FakeGraph::Node **node, FakeGraph *graph, void *cons
   return 0;
 }
 int cuGraphAddDependencies_v2(FakeGraph *, FakeGraph::Node *const *from, FakeGraph::Node *const *to, const GraphEdge *edge, size_t count) {
-  expect(count == 1 && edge->fromPort == 1 && edge->toPort == 0 && edge->type == 1 && !(*to)->after, "graph edge");
+  const bool early = edge->type == 1;
+  expect(count == 1 && edge->fromPort == early && edge->toPort == 0 && edge->type <= 1 && !(*to)->after, "graph edge");
+  state().fake.earlyEdges += early;
   (*to)->after = *from;
   return enter("cuGraphAddDependencies");
 }

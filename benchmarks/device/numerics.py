@@ -111,10 +111,15 @@ def kl(report, kit):
     digest = hashlib.sha256(data).hexdigest()[:16]
     again = hashlib.sha256(logits(report, kit, exe, ids, timeout=120)).hexdigest()[:16]
     report.check("SmolLM2: run twice, identical bits", digest == again, sha256=digest)
+    some = ids[:96]
     for chunk in (1, 37):
-        some = ids[:96]
-        same = logits(report, kit, exe, some, "--chunk", chunk, timeout=120) == data[:len(data) // len(ids) * len(some)]
-        report.check(f"SmolLM2: identical bits in chunks of {chunk}", same)
+        pieces = logits(report, kit, exe, some, "--chunk", chunk, timeout=120)
+        if kit.cuda and chunk == 1:  # attention of few tokens adds in another order
+            few = {key: golden[key][:len(some)] for key in ("top_ids", "top_logprobs", "rest_logprob")}
+            mean, _ = divergence.kl_rows(rows(pieces, len(some)), few)
+            report.check(f"SmolLM2: in chunks of 1 mean KL over {len(some)} positions at most {KL_BOUND:g}", mean <= KL_BOUND, kl=float(f"{mean:.3g}"))
+        else:
+            report.check(f"SmolLM2: identical bits in chunks of {chunk}", pieces == data[:len(data) // len(ids) * len(some)])
     if kit.cuda:
         ptx = hashlib.sha256(logits(report, kit, exe, ids, "--ptx", timeout=240)).hexdigest()[:16]
         report.check("SmolLM2: PTX compiled by the driver gives identical bits", ptx == digest, sha256=ptx)

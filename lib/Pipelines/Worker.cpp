@@ -12,6 +12,7 @@
 #include "llmc/Pipelines/TileToNVVM.h"
 #include "llmc/Support/Error.h"
 #include "llmc/Target/CodeGen.h"
+#include "llmc/Target/Cubin.h"
 #include "llmc/Target/KernelCompiler.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -67,12 +68,26 @@ int llmc::runWorker(int argc, char **argv) try {
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(in, &context);
-  if (!module || failed(lower(*module, isa)))
+  if (!module)
     return 1;
+  OwningOpRef<ModuleOp> again = module->clone();
   std::string code;
-  const GPUTarget *gpu = findGPUTarget(isa);
-  if (failed(gpu ? compileForGPU(*module, {*gpu, form, name, ptxas}, code) : compileForCPU(*module, isa, form, code)))
-    return 1;
+  auto compile = [&](ModuleOp source) -> LogicalResult {
+    const GPUTarget *gpu = findGPUTarget(isa);
+    if (failed(lower(source, isa)))
+      return failure();
+    return gpu ? compileForGPU(source, {*gpu, form, name, ptxas}, code) : compileForCPU(source, isa, form, code);
+  };
+  try {
+    if (failed(compile(*module)))
+      return 1;
+  } catch (const GateError &) {
+    if (!(*module)->hasAttr("llmc.has_frugal_form"))
+      throw;
+    again->getOperation()->setAttr("llmc.frugal", UnitAttr::get(&context));
+    if (failed(compile(*again)))
+      return 1;
+  }
   writeFile(out, code);
   return 0;
 } catch (const std::exception &error) {

@@ -9,6 +9,7 @@
 #ifndef LLMC_TARGET_CUBIN_H
 #define LLMC_TARGET_CUBIN_H
 
+#include "llmc/Support/Error.h"
 #include "llmc/abi.h"
 
 #include <cstdint>
@@ -53,7 +54,12 @@ std::optional<Ptxas> findPtxas();
 /// $XDG_CACHE_HOME or ~/.cache, then "/llmc/ptxas/bin"; empty without a home.
 std::string ptxasFolder();
 
-/// Assembles `kernel.ptx` for `chip` ("sm_90a"), fills in cubin and registers. Throws Error with the first complaint:
+/// What ptxas made does not pass.
+struct GateError : Error {
+  using Error::Error;
+};
+
+/// Assembles `kernel.ptx` for `chip` ("sm_90a"), fills in cubin and registers. Throws GateError with the first complaint:
 /// "expected no spills, stack or C75xx remarks from ptxas, got: 8 bytes stack frame, ...".
 void assemble(GPUKernel &kernel, const std::string &ptxas, const std::string &chip);
 

@@ -116,7 +116,7 @@ void llmc::assemble(GPUKernel &kernel, const std::string &ptxas, const std::stri
     throw Error("ptxas exited with " + std::to_string(code) + ": " + what);
   }
   if (!report.complaints.empty())
-    throw Error("expected no spills, no stack and no remark C75xx from ptxas, got: " + report.complaints[0]);
+    throw GateError("expected no spills, no stack and no remark C75xx from ptxas, got: " + report.complaints[0]);
   kernel.cubin = readFile(result);
   kernel.registers = report.registers;
 }

@@ -53,6 +53,8 @@ public:
         fields.push_back(load);
     b.setInsertionPoint(a.loops.front().loop);
     allocate();
+    if (hasRoom()) // should ptxas spill after all, the worker compiles the module again as llmc.frugal
+      kernel->getParentOp()->setAttr("llmc.has_frugal_form", b.getUnitAttr());
     auto roles = tile::RolesOp::create(b, loc, /*warps=*/true);
     produce(roles.getProducer().emplaceBlock());
     consume(roles.getConsumers().emplaceBlock());
@@ -154,7 +156,7 @@ private:
   }
 
   /// Whether registers suffice for two units at a time. (What few queries do with a result takes many.)
-  bool hasRoom() const { return a.depth < kWide && !alone(); }
+  bool hasRoom() const { return a.depth < kWide && !alone() && !kernel->getParentOp()->hasAttr("llmc.frugal"); }
 
   Unit unitAt(tile::SnakeOrder &order, Value visit, ValueRange loaded, Value firstRound) {
     Unit unit{tile::Again(kernel, b), visit, firstRound, {}, {}, {}};

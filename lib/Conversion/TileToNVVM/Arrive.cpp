@@ -15,26 +15,14 @@ using namespace mlir;
 using namespace llmc;
 using namespace llmc::cuda;
 
-static constexpr int kConsumersMeet = 1; // number of the barrier, as in Staged.cpp
-
-Value Emitter::assembly(StringRef text, StringRef constraints, Type result, ValueRange operands) {
-  auto op = LLVM::InlineAsmOp::create(b, loc, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
-                                      /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
-  return result ? op.getResult(0) : Value();
-}
-
 LogicalResult Emitter::emitArrive(tile::ArriveOp op) {
   dynamicOffset = llvm::alignTo(dynamicOffset, 16);
   Value flag = dynamicShared(dynamicOffset);
   dynamicOffset += 16;
   Type i32Type = b.getI32Type();
   auto fence = [&] { assembly("fence.acq_rel.gpu;", "~{memory}", {}, {}); };
-  auto meet = [&] {
-    NVVM::BarrierOp::create(b, loc, TypeRange{}, i32(kConsumersMeet), i32(cta.threads), NVVM::BarrierReductionAttr(), Value());
-  };
   fence();
-  meet();
+  consumersMeet();
   when(less(thread, index(1)), [&] {
     Value counter = at(scalar(op.getCounters()), mul(scalar(op.getIndex()), 4));
     Value before = assembly("atom.acq_rel.gpu.global.add.u32 $0, [$1], 1;", "=r,l,~{memory}", i32Type, {counter});
@@ -43,7 +31,7 @@ LogicalResult Emitter::emitArrive(tile::ArriveOp op) {
     when(last, [&] { LLVM::StoreOp::create(b, loc, i32(0), counter, 4); });
     LLVM::StoreOp::create(b, loc, arith::ExtUIOp::create(b, loc, i32Type, last), flag, 4);
   });
-  meet();
+  consumersMeet();
   mapping.map(op.getLast(), equal(load(i32Type, flag, 4), i32(1)));
   fence();
   return success();

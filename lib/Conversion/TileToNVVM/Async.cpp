@@ -119,10 +119,7 @@ LogicalResult Emitter::emitRelease(tile::ReleaseOp op) {
 
 Value Emitter::launchNumber(bool ctas) {
   if (ctas) { // that are in different units; read where it is asked for: what is computed from it takes no registers before
-    auto read = LLVM::InlineAsmOp::create(b, loc, b.getI32Type(), ValueRange{}, "mov.u32 $0, %nctaid.x;", "=r", /*has_side_effects=*/true,
-                                          /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                          LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
-    Value number = read.getResult(0);
+    Value number = assembly("mov.u32 $0, %nctaid.x;", "=r", b.getI32Type(), {});
     if (cta.parts > 1)
       number = arith::DivUIOp::create(b, loc, number, i32(cta.parts));
     return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
@@ -284,12 +281,9 @@ LogicalResult Emitter::emitWarpgroupDot(tile::WarpgroupDotOp op) {
 
 /// ptxas moves a wait above whatever does not touch memory: what should be computed while products run is computed behind
 /// them. A load that never happens and depends on `rows` keeps what leads to them before the wait.
-static void computeBefore(OpBuilder &b, Location loc, ValueRange rows, Value shared) {
+void Emitter::computeBefore(ValueRange rows, Value shared) {
   for (Value row : rows)
-    LLVM::InlineAsmOp::create(b, loc, TypeRange{}, ValueRange{row, shared},
-                              "{ .reg .pred p; .reg .b32 x; setp.eq.f32 p, $0, 0fFF800000; @p ld.volatile.shared.b32 x, [$1]; }", "f,r",
-                              /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                              LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+    assembly("{ .reg .pred p; .reg .b32 x; setp.eq.f32 p, $0, 0fFF800000; @p ld.volatile.shared.b32 x, [$1]; }", "f,r", {}, {row, shared});
 }
 
 // The registers pass through the wait, so that nothing that reads them can be moved before it.
@@ -307,7 +301,7 @@ LogicalResult Emitter::emitWait(tile::WaitOp op) {
     if (isa<VectorType>(operand.getType())) {
       registers.append(regsIn(operand, layouts.of(result)));
       if (layouts.of(result).kind == Layout::Rows)
-        computeBefore(b, loc, ArrayRef(registers).drop_front(before), LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), dynamicShared(0)));
+        computeBefore(ArrayRef(registers).drop_front(before), LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), dynamicShared(0)));
     } else {
       Value chain = scalar(operand);
       for (size_t i = 0; i < cast<LLVM::LLVMStructType>(chain.getType()).getBody().size(); ++i)
@@ -326,10 +320,7 @@ LogicalResult Emitter::emitWait(tile::WaitOp op) {
   for (size_t i = 0; i < count; ++i)
     constraints += std::to_string(i) + (i + 1 < count ? "," : "");
   std::string text = "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
-  Value after = LLVM::InlineAsmOp::create(b, loc, structOf(b.getContext(), count), registers, text, constraints,
-                                          /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                          LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
-                    .getResult(0);
+  Value after = assembly(text, constraints, structOf(b.getContext(), count), registers);
   size_t next = 0;
   for (auto [result, parts] : llvm::zip_equal(op.getResults(), counts)) {
     Values values;

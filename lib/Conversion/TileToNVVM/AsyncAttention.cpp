@@ -111,10 +111,7 @@ LogicalResult Emitter::emitWarpgroupUpdate(tile::WarpgroupUpdateOp op) {
     for (int64_t i = 0; i < 8; i += 2)
       operands.push_back(pair(a[k / 2 + i], a[k / 2 + i + 1]));
     operands.push_back(advanced(b, loc, start, k * kRowBytes));
-    chain = LLVM::InlineAsmOp::create(b, loc, chain.getType(), operands, text, constraints, /*has_side_effects=*/true,
-                                      /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
-                .getResult(0);
+    chain = assembly(text, constraints, chain.getType(), operands);
   }
   NVVM::WgmmaGroupSyncAlignedOp::create(b, loc);
   mapping.map(op.getResult(), chain);
@@ -123,20 +120,18 @@ LogicalResult Emitter::emitWarpgroupUpdate(tile::WarpgroupUpdateOp op) {
 
 // A named barrier for each warpgroup; it opens when the warpgroup has come and the one before has passed the turn on.
 LogicalResult Emitter::emitTurn(Operation *op) {
-  constexpr int64_t kFirstBarrier = 8;
   int64_t warpgroups = cta.warps() / 4;
   Value both = i32(256), warpgroup = arith::IndexCastOp::create(b, loc, b.getI32Type(), arith::DivUIOp::create(b, loc, warp, index(4)));
   if (isa<tile::TakeTurnOp>(op)) {
-    NVVM::BarrierOp::create(b, loc, TypeRange{}, arith::AddIOp::create(b, loc, warpgroup, i32(kFirstBarrier)), both,
-                            NVVM::BarrierReductionAttr(), Value());
+    meet(arith::AddIOp::create(b, loc, warpgroup, i32(kFirstTurn)), 256);
     return success();
   }
   if (isa<tile::OpenTurnsOp>(op)) {
     Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, warpgroup, i32(warpgroups - 1));
-    when(isLast, [&] { NVVM::BarrierArriveOp::create(b, loc, i32(kFirstBarrier), both); });
+    when(isLast, [&] { NVVM::BarrierArriveOp::create(b, loc, i32(kFirstTurn), both); });
     return success();
   }
   Value next = arith::RemUIOp::create(b, loc, arith::AddIOp::create(b, loc, warpgroup, i32(1)), i32(warpgroups));
-  NVVM::BarrierArriveOp::create(b, loc, arith::AddIOp::create(b, loc, next, i32(kFirstBarrier)), both);
+  NVVM::BarrierArriveOp::create(b, loc, arith::AddIOp::create(b, loc, next, i32(kFirstTurn)), both);
   return success();
 }

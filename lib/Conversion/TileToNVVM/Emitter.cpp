@@ -321,6 +321,17 @@ Value Emitter::intrinsic(StringRef name, Type result, ValueRange operands) {
   return LLVM::CallIntrinsicOp::create(b, loc, result, b.getStringAttr(name), operands).getResult(0);
 }
 
+Value Emitter::assembly(StringRef text, StringRef constraints, Type result, ValueRange operands) {
+  auto op = LLVM::InlineAsmOp::create(b, loc, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
+                                      /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                      LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+  return result ? op.getResult(0) : Value();
+}
+
+void Emitter::meet(Value number, int64_t threads) {
+  NVVM::BarrierOp::create(b, loc, Type(), number, i32(threads), NVVM::BarrierReductionAttr(), Value());
+}
+
 void Emitter::when(Value condition, llvm::function_ref<void()> body) {
   if (!condition)
     return body();

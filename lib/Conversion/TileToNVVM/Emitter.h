@@ -95,6 +95,7 @@ private:
   mlir::LogicalResult emitStart(tile::StartOp op);
   mlir::LogicalResult emitWarpgroupDot(tile::WarpgroupDotOp op);
   mlir::LogicalResult emitWait(tile::WaitOp op);
+  void computeBefore(mlir::ValueRange rows, mlir::Value shared);
   mlir::FailureOr<mlir::Value> nextMap(mlir::Operation *op, mlir::Value memref, llvm::ArrayRef<int64_t> box); ///< the parameter
   void copyBox(mlir::Value map, mlir::Value target, mlir::ValueRange coordinates, mlir::Value full);
   mlir::Value slotAddress(mlir::Value ring, mlir::Value slot) { ///< in shared memory
@@ -118,7 +119,6 @@ private:
 
   // Arrive.cpp
   mlir::LogicalResult emitArrive(tile::ArriveOp op);
-  mlir::Value assembly(llvm::StringRef text, llvm::StringRef constraints, mlir::Type result, mlir::ValueRange operands);
 
   // Staged.cpp
   mlir::LogicalResult emitDealColumns(tile::DealColumnsOp op);
@@ -126,6 +126,7 @@ private:
   mlir::LogicalResult emitStoreStagedRows(tile::StoreStagedOp op);
   void storeRows(tile::StoreStagedOp op, mlir::Value ring, mlir::Value lane);
   mlir::Value placeIn(mlir::Value ring, mlir::Value row, mlir::Value piece, int64_t panelBytes); ///< of a ring's panels
+  mlir::Value laneHere();
   void stage(mlir::Value ring, const Values &registers, int64_t rows);
 
   // StagedRows.cpp
@@ -209,6 +210,12 @@ public:
   mlir::Value at(mlir::Value pointer, int64_t bytes);
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
   mlir::Value extract(mlir::Value vector, int64_t lane);
+  /// Inline PTX, which stays where it stands; null without a result type.
+  mlir::Value assembly(llvm::StringRef text, llvm::StringRef constraints, mlir::Type result, mlir::ValueRange operands);
+  /// Named barriers: 0 is the CTA's.
+  enum NamedBarrier { kConsumersMeet = 1, kFirstWarpgroup = 2, kFirstTurn = 8 };
+  void meet(mlir::Value number, int64_t threads);
+  void consumersMeet() { meet(i32(kConsumersMeet), cta.threads); }
   mlir::Value intrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange operands);
   /// Runs `body` where `condition` holds (null: always).
   void when(mlir::Value condition, llvm::function_ref<void()> body);

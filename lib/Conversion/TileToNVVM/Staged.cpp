@@ -17,7 +17,6 @@ using namespace llmc;
 using namespace llmc::cuda;
 
 static constexpr int64_t kRowBytes = 128, kPiece = 16; // of a ring: bytes of a row, of a store; eight pieces a row, swizzled
-static constexpr int kConsumersMeet = 1;               // number of the barrier; 0 is the CTA's
 
 LogicalResult Emitter::emitDealColumns(tile::DealColumnsOp op) {
   const Layout &from = layouts.of(op.getSource()), &to = layouts.of(op.getEven());
@@ -31,10 +30,6 @@ LogicalResult Emitter::emitDealColumns(tile::DealColumnsOp op) {
     set(result, dealt);
   }
   return success();
-}
-
-static void meet(OpBuilder &b, Location loc, Value number, Value threads) {
-  NVVM::BarrierOp::create(b, loc, Type(), number, threads, NVVM::BarrierReductionAttr(), Value());
 }
 
 /// The place of a row's piece.
@@ -59,11 +54,9 @@ void Emitter::stage(Value ring, const Values &registers, int64_t rows) {
 
 /// This thread's lane, read where the builder stands: what is computed from it is computed behind what stands before, and needs no
 /// registers there.
-static Value laneHere(OpBuilder &b, Location loc) {
-  auto read = LLVM::InlineAsmOp::create(b, loc, b.getI32Type(), ValueRange{}, "mov.u32 $0, %laneid;", "=r", /*has_side_effects=*/true,
-                                        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                        LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
-  return arith::AndIOp::create(b, loc, read.getResult(0), arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(31)));
+Value Emitter::laneHere() {
+  Value lane = assembly("mov.u32 $0, %laneid;", "=r", b.getI32Type(), {});
+  return arith::AndIOp::create(b, loc, lane, i32(31));
 }
 
 /// Rows of three dimensions, the last contiguous, as a warp writes them: 16 bytes a lane.
@@ -115,7 +108,7 @@ LogicalResult Emitter::emitStoreStagedRows(tile::StoreStagedOp op) {
   if (memref.getRank() < 3 || strides.back() != 1 || strides.rbegin()[1] % 8 || strides.rbegin()[2] % 8 || divisorOf(op.getIndices().back()) % 8)
     return op.emitOpError("expected rows of multiples of 16 bytes, got ") << memref;
   auto meetWarp = [&] { NVVM::SyncWarpOp::create(b, loc, i32(-1)); };
-  Value lane = laneHere(b, loc), wideLane = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), lane);
+  Value lane = laneHere(), wideLane = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), lane);
   Value ring = at(dynamicShared(dynamicPlaces.at(op.getRing())), mul(mul(warp, 16), kRowBytes));
   Value row = arith::AndIOp::create(b, loc, wideLane, index(15)), ownPiece = arith::ShRUIOp::create(b, loc, wideLane, index(4));
   const Values &registers = regs(op.getValue());
@@ -145,10 +138,10 @@ LogicalResult Emitter::emitStoreStaged(tile::StoreStagedOp op) {
     return op.emitOpError("expected dealt columns, eight a warp, got ") << op.getValue().getType();
   if (memref.getRank() != 2 || strides[1] != 1 || strides[0] % 8 || columns % 8 || divisorOf(op.getIndices()[1]) % 8)
     return op.emitOpError("expected rows of multiples of 16 bytes from such a column on, got ") << memref;
-  Value ring = dynamicShared(dynamicPlaces.at(op.getRing())), number = i32(kConsumersMeet), threads = i32(cta.threads);
-  meet(b, loc, number, threads); // the last unit's rows have been read
+  Value ring = dynamicShared(dynamicPlaces.at(op.getRing()));
+  consumersMeet(); // the last unit's rows have been read
   stage(ring, regs(op.getValue()), rows);
-  meet(b, loc, number, threads);
+  consumersMeet();
   auto type = VectorType::get({4}, b.getI32Type());
   Value row0 = scalar(op.getIndices()[0]), column0 = scalar(op.getIndices()[1]);
   Value piece = arith::AndIOp::create(b, loc, thread, index(7)), column = add(column0, mul(piece, 8)), ownRow = arith::ShRUIOp::create(b, loc, thread, index(3));

@@ -28,9 +28,8 @@ static int64_t rowStride(MemRefType memref) { // elements
 }
 
 void Emitter::warpgroupMeets() {
-  constexpr int kFirst = 2; // number of the first one's barrier
-  Value number = arith::AddIOp::create(b, loc, arith::IndexCastOp::create(b, loc, b.getI32Type(), arith::DivUIOp::create(b, loc, warp, index(4))), i32(kFirst));
-  NVVM::BarrierOp::create(b, loc, Type(), number, i32(kThreads), NVVM::BarrierReductionAttr(), Value());
+  Value number = arith::AddIOp::create(b, loc, arith::IndexCastOp::create(b, loc, b.getI32Type(), arith::DivUIOp::create(b, loc, warp, index(4))), i32(kFirstWarpgroup));
+  meet(number, kThreads);
 }
 
 bool Emitter::storesRows(tile::StoreOp op, const Layout &layout) {

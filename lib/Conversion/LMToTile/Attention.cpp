@@ -221,9 +221,8 @@ static void writeResult(KernelBuilder &k, const AttentionShape &s, const QueryTi
 /// Rows of two warpgroups.
 static constexpr int64_t kWarpgroupRows = 128;
 
-/// Whether tile-pipeline-attention-cuda will take the kernel: it copies whole pages of K and V.
-static bool takesWarpgroups(const AttentionShape &s) {
-  return s.queryElement.isBF16() && !s.checks && s.group <= kWarpgroupRows && s.headDim <= 256 && s.kv.kDim == s.kv.vDim;
+bool llmc::takesWarpgroups(const AttentionShape &s, int64_t rows) {
+  return s.gpu && s.queryElement.isBF16() && !s.checks && s.group <= rows && s.headDim <= 256 && s.kv.kDim == s.kv.vDim;
 }
 
 /// Of a kernel for warpgroups: all columns of V, longer steps.
@@ -296,7 +295,7 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
         addSpanVariant(dispatch, s, base, buffers);
       else if (fitting(64) > 1)
         variant(kGPUDecodeTokens, 1, s);
-      if (takesWarpgroups(s))
+      if (takesWarpgroups(s, kWarpgroupRows))
         variant(kAllRows, fitting(kWarpgroupRows), wideShape(s));
       else
         variant(kAllRows, fitting(64), s);

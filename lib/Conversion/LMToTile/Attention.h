@@ -47,6 +47,9 @@ PageRange visibleBlocks(KernelBuilder &k, const AttentionShape &shape, const Que
 Softmax attendOver(KernelBuilder &k, const AttentionShape &shape, const QueryTile &tile, mlir::Value head, mlir::Value part, int64_t tokens,
                    PageRange range);
 
+/// Whether tile-pipeline-attention-cuda will take a kernel of `rows` rows: it copies whole pages of K and V.
+bool takesWarpgroups(const AttentionShape &shape, int64_t rows);
+
 /// Writes out [rows, columns of V] as columns of the group's heads, f32 or bf16.
 void writeHeads(KernelBuilder &k, const AttentionShape &shape, const QueryTile &tile, mlir::Value head, mlir::Value part, mlir::Value out,
                 int64_t tokens);

@@ -31,9 +31,7 @@ static constexpr double kNone = -1e30;    // maximum of no score
 /// At segments of 256 tokens that is a million tokens of context with one query token each.
 static constexpr int64_t kSpanRows = 4096;
 
-bool llmc::mayHaveSpans(const AttentionShape &s) {
-  return s.gpu && s.queryElement.isBF16() && !s.checks && s.group <= kRows && s.headDim <= 256 && s.kv.kDim == s.kv.vDim;
-}
+bool llmc::mayHaveSpans(const AttentionShape &s) { return takesWarpgroups(s, kRows); }
 
 int64_t llmc::spanTokens(const AttentionShape &s) { return kRows / s.group; }
 

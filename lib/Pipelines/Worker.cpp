@@ -67,25 +67,24 @@ int llmc::runWorker(int argc, char **argv) try {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(in, &context);
-  if (!module)
-    return 1;
-  OwningOpRef<ModuleOp> again = module->clone();
+  OwningOpRef<ModuleOp> module;
   std::string code;
-  auto compile = [&](ModuleOp source) -> LogicalResult {
-    const GPUTarget *gpu = findGPUTarget(isa);
-    if (failed(lower(source, isa)))
+  auto compile = [&](bool frugal) -> LogicalResult {
+    module = parseSourceFile<ModuleOp>(in, &context);
+    if (module && frugal)
+      (*module)->setAttr("llmc.frugal", UnitAttr::get(&context));
+    if (!module || failed(lower(*module, isa)))
       return failure();
-    return gpu ? compileForGPU(source, {*gpu, form, name, ptxas}, code) : compileForCPU(source, isa, form, code);
+    const GPUTarget *gpu = findGPUTarget(isa);
+    return gpu ? compileForGPU(*module, {*gpu, form, name, ptxas}, code) : compileForCPU(*module, isa, form, code);
   };
   try {
-    if (failed(compile(*module)))
+    if (failed(compile(/*frugal=*/false)))
       return 1;
   } catch (const GateError &) {
     if (!(*module)->hasAttr("llmc.has_frugal_form"))
       throw;
-    again->getOperation()->setAttr("llmc.frugal", UnitAttr::get(&context));
-    if (failed(compile(*again)))
+    if (failed(compile(/*frugal=*/true)))
       return 1;
   }
   writeFile(out, code);

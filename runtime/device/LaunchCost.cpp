@@ -24,8 +24,7 @@ LaunchWork &LaunchWork::operator+=(const LaunchWork &other) {
 static std::pair<uint64_t, uint64_t> spansOf(const StepShape &shape, uint32_t rowBlock) {
   uint64_t spans = 0, rows = 0;
   const int64_t position = int64_t(shape.context) - int64_t(shape.tokens);
-  forEachSpannedTile(position, int64_t(shape.tokens), rowBlock, [&](int64_t first, int64_t count, int64_t segment) {
-    const int64_t parts = (position + first + count + segment - 1) / segment;
+  forEachSpannedTile(position, int64_t(shape.tokens), rowBlock, [&](int64_t, int64_t count, int64_t, int64_t parts) {
     spans += uint64_t(parts), rows += uint64_t(parts * count);
   });
   return {spans, rows};

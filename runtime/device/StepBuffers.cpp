@@ -171,8 +171,8 @@ void StepBuffers::makeSpans(const llmc_step_v1 &step, uint32_t rowBlock, Spans &
     if (!tokens)
       continue;
     const int64_t position = step.positions[start];
-    forEachSpannedTile(position, tokens, rowBlock, [&](int64_t first, int64_t count, int64_t segment) {
-      const int64_t context = position + first + count, parts = (context + segment - 1) / segment;
+    forEachSpannedTile(position, tokens, rowBlock, [&](int64_t first, int64_t count, int64_t segment, int64_t parts) {
+      const int64_t context = position + first + count;
       const int64_t firstSlot = int64_t(spans.rows);
       spans.rows += uint64_t(parts * count);
       if (spans.rows > spans.maxRows)

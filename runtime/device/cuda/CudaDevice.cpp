@@ -183,9 +183,8 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
     reportBursts(count);
 }
 
-/// Seconds of one of `launches` in a graph of them all. Events around the second of two replays: the first warms.
-double CudaDevice::burst(const std::vector<uint32_t> &launches) {
-  const StepGraphs::Handle graph = graphs_->make(*buffers_, launches);
+/// Seconds of the graph. Events around the second of two replays: the first warms.
+double CudaDevice::burst(const StepGraphs::Handle &graph) {
   gpu_->synchronize();
   std::this_thread::sleep_for(std::chrono::milliseconds(8)); // what a card at its power limit takes to recover
   graph.launch();
@@ -193,7 +192,7 @@ double CudaDevice::burst(const std::vector<uint32_t> &launches) {
   graph.launch();
   after_->record();
   gpu_->synchronize();
-  return after_->since(*before_) / double(launches.size());
+  return after_->since(*before_);
 }
 
 void CudaDevice::reportBursts(uint32_t count) {
@@ -205,9 +204,10 @@ void CudaDevice::reportBursts(uint32_t count) {
       ops[opInLayer(launch.op, launch.layer)].push_back(i);
   }
   for (const auto &[op, launches] : ops) {
+    const StepGraphs::Handle graph = graphs_->make(*buffers_, launches);
     std::vector<double> seconds;
     for (int i = 0; i < kBursts; ++i)
-      seconds.push_back(burst(launches));
+      seconds.push_back(burst(graph) / double(launches.size()));
     std::nth_element(seconds.begin(), seconds.begin() + kBursts / 2, seconds.end());
     for (uint32_t i : launches) {
       const llmc_launch_v1 &launch = module().program.launches[i];

@@ -53,7 +53,7 @@ private:
   void launchAll(const llmc_step_v1 &step);
   void reportTimes(uint32_t launches) const;
   void reportBursts(uint32_t launches);
-  double burst(const std::vector<uint32_t> &launches);
+  double burst(const StepGraphs::Handle &graph);
   void observe(uint32_t index, const LaunchPlan &plan, const llmc_step_v1 &step, double seconds);
   void output(const llmc_step_v1 &step);
   bool chosenOnDevice(const llmc_step_v1 &step, uint32_t row) const;

@@ -39,7 +39,7 @@ rm -rf "$out"
 part=$out/part-1 stage=$out/stage
 mkdir -p "$out"
 touch "$out/.llmc-device-kit"
-mkdir -p "$part" "$stage"/{tiny,check,llama-8b,ops} "$out/models"
+mkdir -p "$part" "$stage"/{tiny,check,llama-8b,llama-1b,ops} "$out/models"
 : >"$out/reasons.tsv"
 
 # The small packages share one runtime, packed once: what stands before each is a script that starts it.
@@ -89,15 +89,19 @@ fi
 
 if [ -z "${NO_LARGE:-}" ]; then
   echo "the shape of Llama-3.1-8B, random weights"
-  mkdir -p "$out/llama-8b"
-  cp benchmarks/device/llama-8b.json "$out/llama-8b/config.json"
+  for shape in llama-8b llama-1b; do
+    mkdir -p "$out/$shape"
+    cp "benchmarks/device/$shape.json" "$out/$shape/config.json"
+  done
   for storage in bf16 q4_0 q4_k; do
     compile "llama-8b/$storage" "$stage/llama-8b/$storage" "$out/llama-8b" --target="$target" --weights=random:1 \
       --random-storage="$storage" --stub="$runtime_script"
   done
-  # A whole prompt in one step, and so in one launch of each op.
-  compile llama-8b/bf16-8192 "$stage/llama-8b/bf16-8192" "$out/llama-8b" --target="$target" --weights=random:1 \
-    --max-tokens-per-step=8192 --stub="$runtime_script"
+  # A whole prompt in one step, and so in one launch of each op; as many sequences as vLLM takes by default.
+  for shape in llama-8b llama-1b; do
+    compile "$shape/bf16-8192" "$stage/$shape/bf16-8192" "$out/$shape" --target="$target" --weights=random:1 \
+      --max-tokens-per-step=8192 --max-seqs=256 --max-logits=256 --stub="$runtime_script"
+  done
 
   echo "shapes of products and attention"
   scripts/make-op-shapes.py "$out/op-shapes"
@@ -139,7 +143,7 @@ for shard in "$stage"/smollm2.weights*; do
 done
 mkdir -p "$part"/{device,EndToEnd,data}
 cp benchmarks/device.sh "$part/"
-cp benchmarks/device/*.py benchmarks/device/llama-8b.json "$part/device/"
+cp benchmarks/device/*.py benchmarks/device/llama-{8b,1b}.json "$part/device/"
 cp test/EndToEnd/{common,exe,divergence}.py "$part/EndToEnd/"
 cp test/data/{tiny-goldens.json,smollm2-greedy.json,smollm2-logits.json.gz,prompts.jsonl} "$part/data/"
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
@@ -155,7 +159,7 @@ with open(os.path.join(out, "part-1", "kit.json"), "w", encoding="utf-8") as fil
     json.dump(kit, file, indent=1, ensure_ascii=False)
 PY
 tar -C "$stage" -czf "$part/packages.tar.gz" .
-rm -rf "$stage" "$out"/{models,check-models,op-shapes,llama-8b,reasons.tsv,compile.log,runtime-script}
+rm -rf "$stage" "$out"/{models,check-models,op-shapes,llama-8b,llama-1b,reasons.tsv,compile.log,runtime-script}
 
 status=0
 for folder in "$out"/part-*; do

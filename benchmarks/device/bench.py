@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import statistics
 
 # Parameters of the 8B shape that a decode step reads: all but the embedding, of which it reads a row.
 PARAMETERS_8B = 32 * (4096 * (4096 + 2 * 1024) + 4096 * 4096 + 3 * 4096 * 14336) + 128256 * 4096
@@ -39,6 +40,16 @@ def large(report, kit, storage):
         report.figure(f"{name}.prefill.8192", {"prefill_tok_s": round(rate, 1), "first_token_s": round(8192 / rate, 3),
                                                "tflop_s": round(FLOPS_8B_PROMPT * rate * 1e-12, 1), **figures(answer["batches"][0], storage)})
 
+    def chunked():
+        """The same prompt in steps of 512 tokens, as when it shares steps with other sequences."""
+        rates = {}
+        for _ in range(2):
+            for chunk in (512, 2048):
+                answer = bench(report, exe, "--batch", 1, "--prompt", 8192, "--gen", 1, "--repeat", 2, "--chunk", chunk, timeout=120)
+                rates.setdefault(chunk, []).append(answer["batches"][0]["prefill_tokens_per_second"])
+        report.figure(f"{name}.prefill.8192.chunks", {**{f"of_{chunk}_tok_s": [round(x, 1) for x in xs] for chunk, xs in rates.items()},
+                                                      "ratio": round(sum(rates[512]) / sum(rates[2048]), 3)})
+
     def profile():
         file = os.path.join(report.folder, f"{name}.profile.json")  # for llmc explain, too
         report.must([exe, "bench", f"--profile={file}", "--prompt", 2048, "--repeat", 5], timeout=120)
@@ -60,17 +71,25 @@ def large(report, kit, storage):
             made = report.must([exe, "weights", "--materialize", folder, "--max-shard-size", "1GiB"], timeout=120)
             size = sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
             answer = bench(report, exe, "--batch", 1, "--prompt", 16, "--gen", 1, "--repeat", 1, "--weights-dir", folder, timeout=60)
+            first = first_token(report, [exe, "logits", "--token-ids", "[1, 2, 3]", "-o", os.path.join(kit.work, "logits"), "--weights-dir", folder])
             report.figure(f"{name}.load_from_files", {"seconds": round(answer["load_seconds"], 2), "gb": round(size / 1e9, 2),
-                                                      "gb_s": round(size / 1e9 / answer["load_seconds"], 2), "made_s": round(made.seconds, 1)})
+                                                      "gb_s": round(size / 1e9 / answer["load_seconds"], 2), "made_s": round(made.seconds, 1),
+                                                      "exec_to_first_token_s": first})
         finally:
             shutil.rmtree(folder)
 
     report.step(f"8B {storage}: batches 1 and 16", decode, "1,16", 1000, 48, 2, 150)
     report.step(f"8B {storage}: prompt of 8,192 tokens", prompt)
+    if storage == "bf16":
+        report.step(f"8B {storage}: prompt of 8,192 tokens in chunks", chunked)
     report.step(f"8B {storage}: batch 64", decode, "64", 1000, 32, 1, 150)
     report.step(f"8B {storage}: time of each op", profile)
-    if storage == "q4_0":
-        report.step(f"8B {storage}: load from files", files)
+    report.step(f"8B {storage}: load from files", files)
+
+
+def first_token(report, command):
+    """Median seconds of a whole process that computes one token, its end counted in."""
+    return round(statistics.median(report.must(command, timeout=60).seconds for _ in range(3)), 3)
 
 
 def small(report, kit):
@@ -84,7 +103,11 @@ def small(report, kit):
         for batch in answer["batches"]:
             report.figure(f"smollm2.decode.{batch['batch']}", {"prompt": 512, "gen": 64, **figures(batch)})
 
+    def start():
+        report.figure("smollm2.exec_to_first_token_s", first_token(report, [kit.smollm2(), "run", "-n", 1, "Once upon a time"]))
+
     report.step("SmolLM2: one sequence through the engine", engine)
+    report.step("SmolLM2: from exec to the first token", start)
     report.step("SmolLM2: batches", batches)
 
 

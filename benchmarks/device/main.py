@@ -63,8 +63,9 @@ def merge(out, paths):
 
 
 GROUPS = {"smoke": checks.smoke, "conformance": checks.conformance, "numerics": numerics, "errors": checks.errors,
-          "memory": checks.memory, "sanitizer": checks.sanitizer, "bench": bench.group, "peer": peers.torch, "ops": peers.ops, "vllm": peers.vllm}
-GPU_ONLY = ("errors", "memory", "sanitizer", "peer", "ops", "vllm")
+          "memory": checks.memory, "sanitizer": checks.sanitizer, "bench": bench.group, "peer": peers.torch, "ops": peers.ops,
+          "steps-8b": lambda report, kit: peers.steps(report, kit, "8b"), "steps-1b": lambda report, kit: peers.steps(report, kit, "1b")}
+GPU_ONLY = ("errors", "memory", "sanitizer", "peer", "ops", "steps-8b", "steps-1b")
 
 
 def measure(args):

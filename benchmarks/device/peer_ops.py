@@ -5,7 +5,8 @@
 EXE is a package of bf16 weights of which EXE.json is the config.json (scripts/make-op-shapes.py). Both sides are measured alike: a
 CUDA graph of one op over as many weights as exceed the card's L2 cache (llmc: the op of all layers), its second replay after
 a rest of 8 ms, the median of bursts (EXE bench --profile --bursts). What llmc fuses (gate with up and the activation, sums with the
-residual) counts as part of the product; torch's is the product alone. Of attention (causal) the faster of torch's cuDNN and flash.
+residual) counts as part of the product; torch's is the product alone. Of attention (causal) the fastest of torch's
+cuDNN and flash and, where python3 has vllm, its FlashAttention 3.
 The two take turns; of each the median of the rounds counts. One line of JSON for each package and number of tokens, the last line
 has the ratios (more than 1: llmc is faster).
 """
@@ -88,7 +89,20 @@ def product_seconds(tokens, rows, columns):
     return graph_seconds([lambda w=w: F.linear(x, w) for w in weights])
 
 
+def flash_attention_3():
+    """Its function, or None."""
+    try:
+        from vllm.vllm_flash_attn import flash_attn_varlen_func
+    except ImportError:
+        return None
+    return flash_attn_varlen_func
+
+
+FA3 = flash_attention_3()
+
+
 def attention_seconds(shape, tokens):
+    """(seconds, name) of the fastest."""
     made = lambda heads: torch.randn(1, heads, tokens, shape.dim, device="cuda", dtype=torch.bfloat16)
     inputs = [(made(shape.heads), made(shape.kv_heads), made(shape.kv_heads)) for _ in range(4)]
     best = {}
@@ -98,24 +112,32 @@ def attention_seconds(shape, tokens):
                 best[name] = graph_seconds([lambda x=x: F.scaled_dot_product_attention(*x, is_causal=True, enable_gqa=True) for x in inputs])
         except RuntimeError:
             continue
-    return min(best.values())
+    if FA3:
+        ends = torch.tensor([0, tokens], device="cuda", dtype=torch.int32)
+        packed = [[x[0].transpose(0, 1).contiguous() for x in three] for three in inputs]
+        best["fa3"] = graph_seconds([lambda x=x: FA3(*x, tokens, ends, tokens, cu_seqlens_k=ends, causal=True, fa_version=3) for x in packed])
+    return min((seconds, name) for name, seconds in best.items())
 
 
 def measure(exe, shape, tokens, rounds, ops, file):
-    samples = {op: ([], []) for op in ops}
+    samples, peer = {op: ([], []) for op in ops}, {}
     for _ in range(rounds):
         for op, seconds in ours(exe, shape, tokens, file).items():
             if op in samples:
                 samples[op][0].append(seconds)
         for op, (_, theirs) in samples.items():
-            theirs.append(attention_seconds(shape, tokens) if op == "attn" else product_seconds(tokens, *shape.products[op]))
+            if op == "attn":
+                seconds, peer[op] = attention_seconds(shape, tokens)
+                theirs.append(seconds)
+            else:
+                theirs.append(product_seconds(tokens, *shape.products[op]))
         torch.cuda.empty_cache()
     result = {}
     for op, (mine, theirs) in samples.items():
         a, b = statistics.median(mine), statistics.median(theirs)
         tflop = shape.flops(op, tokens) * 1e-12
         result[op] = {"us": round(1e6 * a, 1), "peer_us": round(1e6 * b, 1), "tflop_s": round(tflop / a, 1),
-                      "peer_tflop_s": round(tflop / b, 1), "ratio": round(b / a, 3)}
+                      "peer_tflop_s": round(tflop / b, 1), "peer": peer.get(op, "cublas"), "ratio": round(b / a, 3)}
     return result
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""torch on the shape of Llama-3.1-8B, bf16, random weights: the peer of llmc on a GPU.
+"""torch on the shape of Llama-3.1-8B (or Llama-3.2-1B), bf16, random weights: the peer of llmc on a GPU.
 
-  peer_torch.py [--seconds N] [--batches 1,16,64] [--context 1024] [--prompt 8192] [--small]
+  peer_torch.py [--shape 8b|1b|small] [--seconds N] [--batches 1,16,64] [--context 1024] [--prompt 8192] [--modes MODE,...]
 A plain model with a static KV cache, written as one would for torch.compile (fused qkv and gate/up matrices, in-place cache).
 Prints one JSON object a line, each as soon as it is measured:
   {"what": "decode", "mode": MODE, "batch": B, "context": C, "ms": of a step, "tok_s": ..., "compile_s": ...}
@@ -18,8 +18,10 @@ import torch
 import torch.nn.functional as F
 
 DEVICE, TYPE = "cuda", torch.bfloat16
-SHAPE = dict(layers=32, hidden=4096, heads=32, kv=8, dim=128, ffn=14336, vocab=128256)
-SMALL = dict(layers=2, hidden=256, heads=4, kv=2, dim=64, ffn=512, vocab=1000)  # to try the script
+SHAPES = {"8b": dict(layers=32, hidden=4096, heads=32, kv=8, dim=128, ffn=14336, vocab=128256),
+          "1b": dict(layers=16, hidden=2048, heads=32, kv=8, dim=64, ffn=8192, vocab=128256),
+          "small": dict(layers=2, hidden=256, heads=4, kv=2, dim=64, ffn=512, vocab=1000)}  # to try the script
+MODES = ("eager", "layer-graph", "reduce-overhead", "max-autotune-graph")
 
 
 class Model:
@@ -151,7 +153,7 @@ def say(**values):
 class Peer:
     def __init__(self, args):
         self.args, self.deadline = args, time.monotonic() + args.seconds
-        self.model = Model(SMALL if args.small else SHAPE)
+        self.model = Model(SHAPES[args.shape])
 
     def enough(self, seconds, **what):
         if self.deadline - time.monotonic() >= seconds:
@@ -211,22 +213,25 @@ def main():
     parser.add_argument("--batches", default="1,16,64")
     parser.add_argument("--context", type=int, default=1024)
     parser.add_argument("--prompt", type=int, default=8192)
-    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--shape", choices=SHAPES, default="8b")
+    parser.add_argument("--modes", default=",".join(MODES))
     args = parser.parse_args()
-    batches = [int(batch) for batch in args.batches.split(",")]
+    batches, modes = [int(batch) for batch in args.batches.split(",")], args.modes.split(",")
+    if unknown := set(modes) - set(MODES):
+        parser.error(f"--modes: expected some of {', '.join(MODES)}, got {', '.join(sorted(unknown))}")
     torch.set_float32_matmul_precision("high")
     torch.manual_seed(1)
     with torch.no_grad():
         peer = Peer(args)
         say(what="about", torch=torch.__version__, card=torch.cuda.get_device_name(), cuda=torch.version.cuda)
         # Cheap modes of everything first, so that a short budget still gives a peer for each figure.
-        for mode in ("eager", "layer-graph"):
+        for mode in MODES:
+            if mode not in modes:
+                continue
             for batch in batches:
                 peer.decode(batch, mode)
-            peer.prefill("eager" if mode == "eager" else "compiled")
-        for mode in ("reduce-overhead", "max-autotune-graph"):
-            for batch in batches:
-                peer.decode(batch, mode)
+            if mode in ("eager", "layer-graph"):
+                peer.prefill("eager" if mode == "eager" else "compiled")
 
 
 if __name__ == "__main__":

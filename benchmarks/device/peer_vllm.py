@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The peer on a GPU for whole steps: vLLM on the shape of Llama-3.1-8B in bf16 with dummy weights, its defaults (CUDA graphs,
+"""The peer on a GPU for whole steps: vLLM on the shape of CONFIG.json in bf16 with dummy weights, its defaults (CUDA graphs,
 FlashAttention 3, chunked prefill) but for prefix caching, which would skip the prompts.
 
-  peer_vllm.py CONFIG.json [--batches 1,16,64] [--context 1000] [--generate 65] [--max-context 16384]
+  peer_vllm.py CONFIG.json [--batches 1,16,64,256] [--context 512] [--generate 65] [--max-context 16384]
 Decoding: the time of --generate tokens less that of one, medians of three, behind prompts of --context tokens; a prompt: one of
 8,192 tokens, and eight of 1,024 at a time, until the first token, medians of five. Needs python3 with vllm. One line of JSON
 for each figure.
@@ -55,8 +55,8 @@ class Peer:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config")
-    parser.add_argument("--batches", default="1,16,64")
-    parser.add_argument("--context", type=int, default=1000)
+    parser.add_argument("--batches", default="1,16,64,256")
+    parser.add_argument("--context", type=int, default=512)
     parser.add_argument("--generate", type=int, default=65)
     parser.add_argument("--max-context", type=int, default=16384)
     args = parser.parse_args()

@@ -51,30 +51,53 @@ def ops(report, kit):
             report.figure("peer.ops", found)
 
 
-def rates_of_8b(report, exe):
-    """(batch, prompt): figures of EXE bench for each pair that vllm() compares."""
+STEPS = (("1", 8192), ("8", 1024), ("1,16,64,256", 512))  # batches, tokens of each prompt
+
+
+def our_steps(report, exe):
+    """(batch, prompt): figures of EXE bench for each pair that steps() compares."""
     rates = {}
-    for batches, prompt in (("1", 8192), ("8", 1024), ("1,16,64", 1000)):
+    for batches, prompt in STEPS:
         answer = report.must([exe, "bench", "--batch", batches, "--prompt", prompt, "--gen", 65, "--repeat", 3], timeout=120)
         for figures in json_lines(answer)[-1]["batches"]:
             rates[figures["batch"], prompt] = figures
     return rates
 
 
-def vllm(report, kit):
-    """vLLM on the 8B shape between two runs of llmc."""
-    if subprocess.run([sys.executable, "-c", "import vllm"], capture_output=True, check=False).returncode != 0:
-        raise Skip("python3 has no vllm")
-    exe = kit.path("llama-8b", "bf16-8192")
-    before = rates_of_8b(report, exe)
-    peer = report.must([sys.executable, os.path.join(HERE, "peer_vllm.py"), os.path.join(HERE, "llama-8b.json")], timeout=400)
-    after = rates_of_8b(report, exe)
-    for found in json_lines(peer):
+def peers_of_steps(report, shape):
+    """(name, figures) of every peer that this machine has: vLLM, torch."""
+    config = os.path.join(HERE, f"llama-{shape}.json")
+    if subprocess.run([sys.executable, "-c", "import vllm"], capture_output=True, check=False).returncode == 0:
+        for found in json_lines(report.must([sys.executable, os.path.join(HERE, "peer_vllm.py"), config], timeout=400)):
+            yield "vllm", found
+    else:
+        report.skip("vllm", "python3 has no vllm")
+    torch_flags = ["--shape", shape, "--context", 512, "--seconds", 150]
+    for flags in (["--modes", "layer-graph", "--batches", "1,16,64,256"], ["--modes", "reduce-overhead", "--batches", "1,16"]):
+        result = report.run([sys.executable, os.path.join(HERE, "peer_torch.py"), *torch_flags, *flags], timeout=200)
+        for found in json_lines(result):  # what it has said before it ran out of time counts
+            if "tok_s" in found:
+                yield f"torch.{found.pop('mode')}", found
+
+
+def steps(report, kit, shape):
+    """Whole steps of prompts and of decoding: the peers between two runs of llmc."""
+    exe = kit.path(f"llama-{shape}", "bf16-8192")
+    before, theirs = our_steps(report, exe), list(peers_of_steps(report, shape))
+    after, best = our_steps(report, exe), {}
+    for name, found in theirs:
         what = found.pop("what", None)
         if what == "about":
-            report.figure("peer.vllm.about", found)
+            report.figure(f"steps.{shape}.about.{name}", found)
         elif what:
-            case = found["batch"], found.get("tokens", found.get("context"))
-            mine = [rates[case][what + "_tokens_per_second"] for rates in (before, after)]
-            report.figure("peer.vllm.{}.{}x{}".format(what, *case),
-                          {**found, "llmc_tok_s": [round(rate, 1) for rate in mine], "ratio": round(sum(mine) / 2 / found["tok_s"], 3)})
+            case = what, found.get("batch", 1), found.get("tokens", found.get("context"))
+            report.figure("steps.{}.{}.{}x{}.{}".format(shape, *case, name), found)
+            best[case] = max(best.get(case, (0, "")), (found["tok_s"], name))
+    for batches, prompt in STEPS:
+        for batch in map(int, batches.split(",")):
+            what = "decode" if prompt == 512 else "prefill"
+            mine = [rates[batch, prompt][what + "_tokens_per_second"] for rates in (before, after)]
+            tok_s, name = best.get((what, batch, prompt), (0, ""))
+            report.figure("steps.{}.{}.{}x{}".format(shape, what, batch, prompt),
+                          {"llmc_tok_s": [round(rate, 1) for rate in mine], "peer_tok_s": tok_s, "peer": name,
+                           "ratio": round(sum(mine) / 2 / tok_s, 3) if tok_s else None})

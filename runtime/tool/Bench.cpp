@@ -36,8 +36,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Seconds of prefill and of the generated tokens after the first (each a step of one row).
-std::pair<double, double> once(Device &device, uint64_t prompt, uint64_t generate) {
-  Engine engine(device);
+std::pair<double, double> once(Device &device, const BenchFlags &flags, uint64_t prompt, uint64_t generate) {
+  Engine engine(device, uint32_t(flags.chunk));
   Request request;
   request.prompt = someIds(std::max<uint64_t>(prompt, 1), device.module().vocab);
   request.sampling.maxTokens = generate + 1; // the first comes out of the prefill
@@ -61,9 +61,10 @@ std::pair<double, double> once(Device &device, uint64_t prompt, uint64_t generat
 // Sequences of equal length that are decoded together, straight on the device: what its kernels can do.
 class BatchRun {
 public:
-  BatchRun(Device &device, uint32_t sequences, uint64_t prompt, uint64_t generate)
-      : device_(device), batch_(device), sequences_(sequences), prompt_(someIds(prompt, device.module().vocab)) {
-    const auto blocks = int32_t((prompt + generate + LLMC_KV_BLOCK) / LLMC_KV_BLOCK);
+  BatchRun(Device &device, uint32_t sequences, const BenchFlags &flags)
+      : device_(device), batch_(device), sequences_(sequences), prompt_(someIds(flags.prompt, device.module().vocab)),
+        chunk_(flags.chunk ? uint32_t(flags.chunk) : device.module().max_tokens) {
+    const auto blocks = int32_t((flags.prompt + flags.generate + LLMC_KV_BLOCK) / LLMC_KV_BLOCK);
     for (int32_t s = 0; s < int32_t(sequences); ++s)
       for (int32_t b = 0; b < blocks; ++b)
         tables_.push_back(s * blocks + b);
@@ -73,13 +74,13 @@ public:
   /// Seconds of the prompts and of `generate` generated tokens after the first.
   std::pair<double, double> once(uint64_t generate) {
     auto start = std::chrono::steady_clock::now();
-    // All prompts but their last tokens, as many a step as the module takes; then those, which give the first token of each.
+    // All prompts but their last tokens, in steps of chunk_; then those, which give the first token of each.
     const uint64_t body = prompt_.size() - 1;
     for (uint64_t done = 0, all = body * sequences_; done < all;) {
       batch_.clear();
-      while (done < all && batch_.tokens() < device_.module().max_tokens && batch_.sequences() < device_.module().max_seqs) {
+      while (done < all && batch_.tokens() < chunk_ && batch_.sequences() < device_.module().max_seqs) {
         const uint64_t first = done % body;
-        const uint64_t count = std::min<uint64_t>(body - first, device_.module().max_tokens - batch_.tokens());
+        const uint64_t count = std::min<uint64_t>(body - first, chunk_ - batch_.tokens());
         batch_.add(std::span(prompt_).subspan(first, count), first, table(done / body));
         done += count;
       }
@@ -115,11 +116,12 @@ private:
   Batch batch_;
   uint32_t sequences_;
   std::vector<int32_t> prompt_, tables_;
+  uint32_t chunk_; // tokens of prompts a step
   size_t blocks_ = 0;
 };
 
 Json batchFigures(Device &device, uint64_t sequences, const BenchFlags &flags) {
-  BatchRun run(device, uint32_t(sequences), flags.prompt, flags.generate);
+  BatchRun run(device, uint32_t(sequences), flags);
   run.once(std::min<uint64_t>(flags.generate, 8)); // warm
   std::vector<double> prefill, decode;
   for (uint64_t i = 0; i < flags.repeat; ++i) {
@@ -146,6 +148,9 @@ void checkBatches(Model &model, const BenchFlags &flags) {
                   " sequences, which is what the package was compiled for (tokens, sequences and rows of logits a step: " +
                   std::to_string(m.limits.maxTokens) + ", " + std::to_string(m.limits.maxSeqs) + ", " +
                   std::to_string(m.limits.maxLogits) + "), got " + std::to_string(batch));
+  if (flags.chunk > m.limits.maxTokens)
+    throw Error("--chunk: expected at most " + std::to_string(m.limits.maxTokens) +
+                " tokens, which is what a step of the package takes, got " + std::to_string(flags.chunk));
   if (flags.prompt + flags.generate > m.model.maxContext)
     throw Error("--prompt, --gen: expected at most " + std::to_string(m.model.maxContext) +
                 " tokens together (the model's context), got " + std::to_string(flags.prompt + flags.generate));
@@ -161,13 +166,13 @@ uint64_t cacheTokens(const BenchFlags &flags) {
 }
 
 void single(Device &device, const BenchFlags &flags, Json &j) {
-  once(device, std::min<uint64_t>(flags.prompt, 16), 1);
+  once(device, flags, std::min<uint64_t>(flags.prompt, 16), 1);
   device.startBackground();
   device.finishBackground();
-  once(device, flags.prompt, std::min<uint64_t>(flags.generate, 8)); // warm: every page touched
+  once(device, flags, flags.prompt, std::min<uint64_t>(flags.generate, 8)); // warm: every page touched
   std::vector<double> prefill, decode;
   for (uint64_t i = 0; i < flags.repeat; ++i) {
-    auto [promptSeconds, generateSeconds] = once(device, flags.prompt, flags.generate);
+    auto [promptSeconds, generateSeconds] = once(device, flags, flags.prompt, flags.generate);
     prefill.push_back(double(flags.prompt) / promptSeconds);
     decode.push_back(flags.generate ? double(flags.generate) / generateSeconds : 0);
   }
@@ -217,6 +222,7 @@ Command addBench(CLI::App &app, const std::string &name) {
   addCount(*sub, "--repeat", flags->repeat, "runs; the figures are their medians (default 5)", 1, 10000);
   addCounts(*sub, "--batch", flags->batches,
             "decode so many sequences at a time, e.g. 1,16,64; the figures are tokens of all of them", 1, 1 << 20);
+  addCount(*sub, "--chunk", flags->chunk, "tokens of prompts a step (default: as many as the package takes)", 1, 1 << 24);
   const std::string usual = profileFile(name);
   CLI::Option *profile = sub->add_option("--profile", flags->profile,
                   "time every launch of a step of the prompt and of one of decoding instead: a table of the kernels, and FILE (default " +
@@ -227,6 +233,7 @@ Command addBench(CLI::App &app, const std::string &name) {
   sub->add_flag("--bursts", flags->bursts,
                 "GPU: of a profile, time the launches of an op alone and in short bursts, where the card's power limit plays no part")
       ->needs(profile);
+  sub->get_option("--chunk")->excludes(profile); // it times whole steps
   addLoadFlags(*sub, flags->load);
   sub->footer("Example:\n  " + name + " bench --threads 2 --prompt 512 --gen 128\n  " + name + " bench --batch 1,16,64\n  " + name +
               " bench --profile --prompt 512 && llmc explain " + name + " --profile " + usual);

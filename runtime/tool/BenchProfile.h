@@ -13,6 +13,7 @@ struct BenchFlags {
   LoadFlags load;
   uint64_t prompt = 512, generate = 128, repeat = 5;
   std::vector<uint64_t> batches; // empty: one sequence through the engine
+  uint64_t chunk = 0;            // prompt tokens a step at most; 0: as many as the package takes
   std::string profile;           // file; empty: none
   bool bursts = false;           // of the profile: LaunchTiming::Bursts
 };

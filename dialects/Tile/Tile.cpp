@@ -77,6 +77,8 @@ int64_t llmc::tile::recordBytes(Format format) {
 
 bool llmc::tile::isQuantized(Format format) { return bool(codedForm(format)); }
 
+bool llmc::tile::hasScalesOf32(Format format) { return isQuantized(format) && codedForm(format).scaleGroup == 32; }
+
 LogicalResult PackedType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t k, int64_t n, Format format) {
   if (k <= 0 || n <= 0 || n % 16)
     return emitError() << "expected positive k and a multiple of 16 columns, got " << k << " x " << n;
@@ -229,6 +231,8 @@ LogicalResult DotOp::verify() {
     return emitOpError("expected bf16 operands in pairs and k a multiple of 32 for bf16_eo32, got ") << a << " and " << b;
   if (getArith() == DotArith::BF16 && (!a.getElementType().isBF16() || b.getK() % 16))
     return emitOpError("expected a bf16 left operand and k a multiple of 16 for bf16, got ") << a << " and " << b;
+  if (getArith() == DotArith::BF16_G32 && (!a.getElementType().isBF16() || b.getK() % 32 || !hasScalesOf32(b.getFormat())))
+    return emitOpError("expected a bf16 left operand and codes with scales of 32 k for arith bf16_g32, got ") << a << " and " << b;
   if (getArith() == DotArith::F32 && !a.getElementType().isF32())
     return emitOpError("expected an f32 left operand for arithmetic f32, got ") << a;
   return verifyProduct(*this, a, b, cast<VectorType>(getAcc().getType()));

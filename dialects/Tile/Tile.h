@@ -31,6 +31,8 @@ int64_t recordK(Format format);
 int64_t recordBytes(Format format);
 /// Whether the format carries scales (its products are tile.scaled_dot or widened by unpacking).
 bool isQuantized(Format format);
+/// Whether it has codes, and the same scale for 32 k.
+bool hasScalesOf32(Format format);
 } // namespace llmc::tile
 
 #endif // LLMC_DIALECTS_TILE_TILE_H

@@ -163,6 +163,10 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
   let description = [{
     Rounding and order as `arith` says; B is widened exactly (with arith bf16: dequantised in f32, then rounded to bf16).
 
+    With arith bf16_g32 B has codes whose scales hold for 32 k: for each group g of 32 k, ascending, s = sum_k a[m, k] code[n, k] from 0 as
+    arith bf16 sums (a code less its zero is a whole number that bf16 holds), acc = fma(d[n, g], s, acc); formats with a minimum
+    then acc = fma(minimum[n, g], sum_k a[m, k], acc).
+
     Example: `%s = tile.dot %q, %k, %zero {arith = #tile.arith<f32>} : vector<4x64xf32>, !tile.packed<64 x 16, bf16_pairs>, vector<4x16xf32>`
   }];
   let arguments = (ins VectorOfRankAndType<[2], [F32, BF16]>:$a, Tile_Packed:$b, Tile_F32Vector:$acc, Tile_ArithAttr:$arith);

@@ -30,11 +30,16 @@ struct Product {
   int64_t panels = 1, stepK = 32; // of a unit; k of a step
   int64_t partK = 32;             // k of a product: a step's record may be longer than the registers are many
   bool ragged = false;            // the last unit has panels past the weight's end
+  bool codes = false;             // tile::DotArith::BF16_G32
 
   int64_t columns() const { return 16 * panels; }
   /// Pipelines pay, and stay loops, from a few steps of k on.
   bool wide() const { return arith == lm::Arith::BF16 && format == tile::Format::BF16NK && k % 64 == 0 && k >= 256; }
   Epilogue needs(Epilogue epilogue) const { return tile::recordK(format) > 64 ? Epilogue::LongRecords : epilogue; }
+  /// With more tokens the scaling of sums costs more than that of weights, which all tokens share; a minimum doubles the products.
+  bool takesCodes(const LinearSchedule &schedule) const {
+    return tile::hasScalesOf32(format) && schedule.tokens <= (tile::codedForm(format).minimum ? 16 : 32);
+  }
   /// Column blocks of a launch.
   int64_t take(const LinearSchedule &schedule, int64_t panelsOfAll) {
     // Copies of boxes give zeros past the end; other kernels read only what is there.
@@ -42,6 +47,7 @@ struct Product {
     ragged = panelsOfAll % panels;
     stepK = std::max(schedule.stepK, tile::recordK(format));
     partK = arith == lm::Arith::BF16 && tile::recordK(format) > 64 ? schedule.stepK : stepK;
+    codes = arith == lm::Arith::BF16 && takesCodes(schedule);
     return (panelsOfAll + panels - 1) / panels;
   }
 };
@@ -84,7 +90,8 @@ static KernelBuilder::Values multiplyPart(KernelBuilder &k, const Product &p, Ar
   }
   bool rounded = lm::inputFormat(p.arith) == lm::Format::BF16;
   Value a = k.load(k.vecOf({tokens, width}, rounded ? Type(k.b.getBF16Type()) : k.f32()), k.buffer(0), {row, column});
-  tile::DotArith arith = p.arith == lm::Arith::BF16        ? tile::DotArith::BF16
+  tile::DotArith arith = p.codes                           ? tile::DotArith::BF16_G32
+                         : p.arith == lm::Arith::BF16      ? tile::DotArith::BF16
                          : p.arith == lm::Arith::BF16_EO32 ? tile::DotArith::BF16_EO32
                                                            : tile::DotArith::F32;
   for (auto [b, acc] : llvm::zip_equal(panels, accs))
@@ -184,7 +191,7 @@ static Value splitPairs(KernelBuilder &k, Value weights) {
 }
 
 static std::string productName(const Product &p, int64_t k, int64_t n) {
-  return (lm::stringifyArith(p.arith) + "_" + tile::stringifyFormat(p.format) + "_" + Twine(k) + "x" + Twine(n)).str();
+  return (lm::stringifyArith(p.arith) + (p.codes ? "_g32_" : "_") + tile::stringifyFormat(p.format) + "_" + Twine(k) + "x" + Twine(n)).str();
 }
 
 namespace {
@@ -220,9 +227,9 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     // A residual whose columns end inside a unit is masked column by column: as many registers as a bias.
     bool crowded = bias || (residual && panels % 8);
     for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(crowded ? Epilogue::Bias : Epilogue::None), panels, p.k)) {
+      int64_t blocks = p.take(schedule, panels);
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
-      int64_t blocks = p.take(schedule, panels);
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
         splitK(k, schedule);
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
@@ -269,8 +276,8 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     int64_t pairs = n / 16;
     bool ragged = n % 32;
     for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), Epilogue::Gated, pairs, p.k)) {
-      std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + schedule.name.str();
       int64_t blocks = p.take(schedule, pairs);
+      std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + schedule.name.str();
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
         bool gpu = p.arith == lm::Arith::BF16;
         Value weights = k.buffer(p.weightBuffer), split = gpu ? splitPairs(k, weights) : Value();

@@ -23,20 +23,24 @@ static constexpr LinearSchedule kWide[] = {
     {"m256", UINT32_MAX, 256, 4, 4, 0},
 };
 
-// A GPU's unit is a CTA: four warps with a panel of 16 output columns each. One token costs as much as eight; long steps
-// of k keep many loads in flight where there are few tokens, short ones leave registers to the sums where there are many.
-static constexpr LinearSchedule kTensorCore[] = {
-    {"m8", 8, 8, 8, 8, 0, 4, 128},
-    {"m32", 32, 32, 32, 32, 0, 4, 64},
-    {"m128", UINT32_MAX, 128, 128, 128, 0, 4, 32},
+// Of few tokens the time is that of the weights' bytes if there are enough loads in flight: units of one panel, whose k eight
+// warps share. As many k a step as keep loads in flight and leave registers to the sums; a gated product has two tiles of them.
+static constexpr LinearSchedule kTensorCoreFew[] = {
+    {"m1", 1, 1, 1, 1, 0, 1, 128, 1, false, 8},
+    {"m8", 8, 8, 8, 8, 0, 1, 128, 1, false, 8},
+    {"m16", 16, 16, 16, 16, 0, 1, 64, 1, false, 8},
+    {"m32", 32, 32, 32, 32, 0, 1, 64, 1, false, 8},
 };
-
-// A gated product keeps two tiles of sums, one over records of 256 k their scales.
-static constexpr LinearSchedule kTensorCoreGated[] = {
-    {"m8", 8, 8, 8, 8, 0, 4, 128},
-    {"m32", 32, 32, 32, 32, 0, 4, 32},
-    {"m64", UINT32_MAX, 64, 64, 64, 0, 4, 32},
+static constexpr LinearSchedule kTensorCoreFewGated[] = {
+    {"m1", 1, 1, 1, 1, 0, 1, 64, 1, false, 8},
+    {"m8", 8, 8, 8, 8, 0, 1, 64, 1, false, 8},
+    {"m16", 16, 16, 16, 16, 0, 1, 32, 1, false, 8},
+    {"m32", 32, 32, 32, 32, 0, 1, 32, 1, false, 8},
 };
+// Of many a unit is a CTA of four warps with a panel of 16 output columns each. Two tiles of sums, or the scales of records of 256 k,
+// leave room for half as many tokens.
+static constexpr LinearSchedule kTensorCoreMany = {"m128", UINT32_MAX, 128, 128, 128, 0, 4, 32};
+static constexpr LinearSchedule kTensorCoreManyCrowded = {"m64", UINT32_MAX, 64, 64, 64, 0, 4, 32};
 
 // More than one tile of tokens on dense weights: two warpgroups of 64 output columns each (n192: three), fed by copies through shared
 // memory. The largest tile is 128 sums a thread. Units of two or four CTAs, each with a part of k, are for few tokens and few
@@ -128,15 +132,23 @@ static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule>
   return classes;
 }
 
+/// Weights that are no pipeline's: of codes, or dense ones of an odd shape.
+static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, int64_t k) {
+  bool gated = epilogue == Epilogue::Gated, records = epilogue == Epilogue::LongRecords;
+  llvm::SmallVector<LinearSchedule> classes(gated ? llvm::ArrayRef(kTensorCoreFewGated) : llvm::ArrayRef(kTensorCoreFew));
+  for (LinearSchedule &x : classes)
+    while (x.splits > 1 && k / std::max<int64_t>(x.stepK, records ? 256 : 32) < x.splits) // none without a step
+      x.splits /= 2;
+  classes.push_back(gated || records ? kTensorCoreManyCrowded : kTensorCoreMany);
+  return classes;
+}
+
 llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k) {
   using Table = llvm::ArrayRef<LinearSchedule>;
   if (arith == lm::Arith::BF16 && wide)
     return tilesFor(epilogue == Epilogue::Gated ? Table(kWarpgroupsGated) : kWarpgroups, epilogue, panels, k);
-  bool two = epilogue == Epilogue::Gated || epilogue == Epilogue::LongRecords;
-  Table table = kWide;
   if (arith == lm::Arith::BF16)
-    table = two ? Table(kTensorCoreGated) : kTensorCore;
-  else if (arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32)
-    table = kQuantized;
-  return llvm::SmallVector<LinearSchedule>(table);
+    return tensorCoreSchedules(epilogue, k);
+  bool codes = arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32;
+  return llvm::SmallVector<LinearSchedule>(codes ? Table(kQuantized) : Table(kWide));
 }

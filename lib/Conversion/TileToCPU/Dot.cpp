@@ -52,6 +52,8 @@ struct LowerDot : OpConversionPattern<tile::DotOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+    if (op.getArith() != tile::DotArith::F32 && op.getArith() != tile::DotArith::BF16_EO32)
+      return op.emitOpError("expected arithmetic f32 or bf16_eo32 on a CPU, got ") << tile::stringifyDotArith(op.getArith());
     Machine machine = static_cast<const Converter *>(getTypeConverter())->machine;
     Emitter e(rewriter, op.getLoc(), machine);
     auto type = cast<tile::PackedType>(op.getB().getType());

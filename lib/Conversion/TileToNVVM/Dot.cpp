@@ -25,10 +25,12 @@ void Emitter::mma(ArrayRef<Value> a, Value b0, Value b1, Value *acc) {
 }
 
 LogicalResult Emitter::emitDot(tile::DotOp op) {
-  if (op.getArith() != tile::DotArith::BF16)
-    return op.emitOpError("expected arithmetic bf16 on a GPU, got ") << tile::stringifyDotArith(op.getArith());
+  if (op.getArith() != tile::DotArith::BF16 && op.getArith() != tile::DotArith::BF16_G32)
+    return op.emitOpError("expected arithmetic bf16 or bf16_g32 on a GPU, got ") << tile::stringifyDotArith(op.getArith());
   if (isFree(op.getA()))
     return op.emitOpError("expected a left operand that is no constant on a GPU");
+  if (op.getArith() == tile::DotArith::BF16_G32 && !cta.transposed)
+    return op.emitOpError("expected arithmetic bf16 where rows are reduced on a GPU, got bf16_g32");
   return cta.transposed ? dotTransposed(op) : dotRows(op);
 }
 
@@ -40,6 +42,11 @@ LogicalResult Emitter::dotTransposed(tile::DotOp op) {
   Values acc = regsIn(op.getAcc(), layout);
   const Values &a = regs(op.getA());
   int64_t groups = left.cols / 32, tokenTiles = (layout.rows + 7) / 8, panelTiles = acc.size() / 4 / tokenTiles;
+  if (op.getArith() == tile::DotArith::BF16_G32) {
+    dotCodes(ref, a, tokenTiles, panelTiles, groups, acc);
+    set(op.getResult(), acc);
+    return success();
+  }
   for (int64_t g = 0; g < groups; ++g)
     for (int64_t tile = 0; tile < panelTiles; ++tile) {
       FailureOr<WeightWords> w = weightWords(ref, tile, g);

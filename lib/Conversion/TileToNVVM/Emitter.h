@@ -156,6 +156,11 @@ private:
   mlir::LogicalResult dotTransposed(tile::DotOp op); ///< columns of the right operand are
   void mma(llvm::ArrayRef<mlir::Value> a, mlir::Value b0, mlir::Value b1, mlir::Value *acc);
 
+  // CodesDot.cpp: arithmetic bf16_g32
+  void wholeNumbers(const RowCodes &codes, const CodedForm &form, mlir::Value words[4]);
+  /// acc += the product with `groups` groups of 32 k; x: the left operand's registers.
+  void dotCodes(const PackedRef &packed, const Values &x, int64_t tokenTiles, int64_t panelTiles, int64_t groups, Values &acc);
+
   // ScaledDot.cpp
   mlir::LogicalResult emitScaledDot(tile::ScaledDotOp op);
   mlir::Value panelOf(const PackedRef &packed, int64_t tile) { ///< of this warp in panel tile `tile`

@@ -18,8 +18,8 @@ enum class Op {
   Round, Quantize, Add, GatedActivation, GatherRows, Argmax
 };
 
-/// How the operands of a product are rounded (LM_Arith).
-enum class Arith { F32, BF16_EO32, Q8_G32, Q16_G32, BF16 };
+/// How the operands of a product are rounded (LM_Arith; BF16_G32: tokens alone).
+enum class Arith { F32, BF16_EO32, Q8_G32, Q16_G32, BF16, BF16_G32 };
 
 struct KernelName {
   Op op;

@@ -9,17 +9,18 @@ namespace llmc::kernel_check {
 
 namespace {
 
-bool roundsOperands(Arith arith) { return arith == Arith::BF16 || arith == Arith::BF16_EO32; }
+bool roundsWeights(Arith arith) { return arith == Arith::BF16 || arith == Arith::BF16_EO32; }
+bool roundsTokens(Arith arith) { return roundsWeights(arith) || arith == Arith::BF16_G32; }
 
 /// input . weight^T: [rows, weight rows].
 Matrix product(const Launch &l) {
   const llmc_weight_v1 &weight = l.weight(0);
-  const bool rounded = roundsOperands(l.kernel.arith);
+  const bool rounded = roundsWeights(l.kernel.arith);
   Matrix x = l.input(0).read(l.rows);
   if (x.cols != weight.cols)
     throw Error(std::string("launch ") + l.launch.op + ": expected an input of " + std::to_string(weight.cols) + " columns, got " +
                 std::to_string(x.cols));
-  if (rounded)
+  if (roundsTokens(l.kernel.arith))
     std::transform(x.values.begin(), x.values.end(), x.values.begin(), roundBF16);
   const auto values = l.weights.values(weight);
   Matrix y(l.rows, weight.rows);

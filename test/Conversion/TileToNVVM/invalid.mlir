@@ -6,7 +6,7 @@ tile.kernel @exact(%x: memref<?x32xf32>, %w: memref<1x32x16xf32>, %out: memref<?
   %zero = arith.constant dense<0.0> : vector<8x16xf32>
   %a = tile.load %x[%c0, %c0] : memref<?x32xf32> -> vector<8x32xf32>
   %b = tile.load_packed %w[%c0, %c0, %c0] : memref<1x32x16xf32> -> !tile.packed<32 x 16, f32>
-  // expected-error @+1 {{expected arithmetic bf16 on a GPU, got f32}}
+  // expected-error @+1 {{expected arithmetic bf16 or bf16_g32 on a GPU, got f32}}
   %r = tile.dot %a, %b, %zero {arith = #tile.arith<f32>} : vector<8x32xf32>, !tile.packed<32 x 16, f32>, vector<8x16xf32>
   tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x16xf32>
 }

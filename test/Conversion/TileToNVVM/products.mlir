@@ -167,3 +167,76 @@ tile.kernel @iq4_nl(%x: memref<?x32xbf16>, %w: memref<1x1x576xi8>, %out: memref<
   %r = tile.dot %a, %b, %zero {arith = #tile.arith<bf16>} : vector<8x32xbf16>, !tile.packed<32 x 16, iq4_nl>, vector<8x16xf32>
   tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x32xf32>
 }
+
+// -----
+
+// bf16_g32: codes enter the product as whole numbers. q4_1: one word of codes and d and m for each of a thread's two rows; the tokens'
+// own sums are two products with ones; d and m meet the sums, which begin at zero for every 32 k.
+// CHECK-LABEL: llvm.func @whole_q4_1
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"(%c1065369472_i32,
+// CHECK-COUNT-2: llvm.load {{.*}} : !llvm.ptr<1> -> f16
+// CHECK: llvm.load {{.*}} : !llvm.ptr<1> -> i32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.prmt"(%{{.*}}, %c1128481603_i32, %c16704_i32)
+// CHECK: llvm.fsub {{.*}} : vector<2xbf16>
+// CHECK-NOT: ff2bf16x2
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+// CHECK-COUNT-8: llvm.intr.fma
+tile.kernel @whole_q4_1(%x: memref<?x32xbf16>, %w: memref<1x1x320xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<8x16xf32>
+  %a = tile.load %x[%c0, %c0] : memref<?x32xbf16> -> vector<8x32xbf16>
+  %b = tile.load_packed %w[%c0, %c0, %c0] : memref<1x1x320xi8> -> !tile.packed<32 x 16, q4_1>
+  %r = tile.dot %a, %b, %zero {arith = #tile.arith<bf16_g32>} : vector<8x32xbf16>, !tile.packed<32 x 16, q4_1>, vector<8x16xf32>
+  tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x32xf32>
+}
+
+// -----
+
+// q4_0: less 128 + 8; two groups share a record, each with its own sums.
+// CHECK-LABEL: llvm.func @whole_q4_0
+// CHECK: arith.constant dense<1.360000e+02> : vector<2xbf16>
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+// CHECK-COUNT-4: llvm.intr.fma
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+// CHECK-COUNT-4: llvm.intr.fma
+tile.kernel @whole_q4_0(%x: memref<?x64xbf16>, %w: memref<1x1x576xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<8x16xf32>
+  %a = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<8x64xbf16>
+  %b = tile.load_packed %w[%c0, %c0, %c0] : memref<1x1x576xi8> -> !tile.packed<64 x 16, q4_0>
+  %r = tile.dot %a, %b, %zero {arith = #tile.arith<bf16_g32>} : vector<8x64xbf16>, !tile.packed<64 x 16, q4_0>, vector<8x16xf32>
+  tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x32xf32>
+}
+
+// -----
+
+// q8_0: seven bits over 128, less 128 or 256 by the eighth bit.
+// CHECK-LABEL: llvm.func @whole_q8_0
+// CHECK-DAG: arith.andi %{{.*}}, %c2139062143_i32
+// CHECK-DAG: arith.andi %{{.*}}, %c-2139062144_i32
+// CHECK: llvm.fsub {{.*}} : vector<2xbf16>
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+tile.kernel @whole_q8_0(%x: memref<?x64xbf16>, %w: memref<1x1x1088xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<8x16xf32>
+  %a = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<8x64xbf16>
+  %b = tile.load_packed %w[%c0, %c0, %c0] : memref<1x1x1088xi8> -> !tile.packed<64 x 16, q8_0>
+  %r = tile.dot %a, %b, %zero {arith = #tile.arith<bf16_g32>} : vector<8x64xbf16>, !tile.packed<64 x 16, q8_0>, vector<8x16xf32>
+  tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x32xf32>
+}
+
+// -----
+
+// Codes that index a table: eight byte permutations look up a thread's eight, eight more make bf16 of them.
+// CHECK-LABEL: llvm.func @whole_iq4_nl
+// CHECK-COUNT-32: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK-NOT: prmt
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+tile.kernel @whole_iq4_nl(%x: memref<?x32xbf16>, %w: memref<1x1x576xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0.0> : vector<8x16xf32>
+  %a = tile.load %x[%c0, %c0] : memref<?x32xbf16> -> vector<8x32xbf16>
+  %b = tile.load_packed %w[%c0, %c0, %c0] : memref<1x1x576xi8> -> !tile.packed<32 x 16, iq4_nl>
+  %r = tile.dot %a, %b, %zero {arith = #tile.arith<bf16_g32>} : vector<8x32xbf16>, !tile.packed<32 x 16, iq4_nl>, vector<8x16xf32>
+  tile.store %r, %out[%c0, %c0] : vector<8x16xf32>, memref<?x32xf32>
+}

@@ -82,6 +82,17 @@ tile.kernel @pairs(%w: memref<36x18x320xi8>, %rows: index, %unit: index) {
 
 // -----
 
+tile.kernel @halves(%w: memref<1x1x3360xi8>, %rows: index, %unit: index) {
+  %a = arith.constant dense<0.0> : vector<8x32xbf16>
+  %acc = arith.constant dense<0.0> : vector<8x16xf32>
+  %b = tile.load_packed %w[%unit, %unit, %unit] : memref<1x1x3360xi8> -> !tile.packed<32 x 16, q6_k>
+  // expected-error @+1 {{expected a bf16 left operand and codes with scales of 32 k for arith bf16_g32}}
+  %r = tile.dot %a, %b, %acc {arith = #tile.arith<bf16_g32>} : vector<8x32xbf16>, !tile.packed<32 x 16, q6_k>, vector<8x16xf32>
+  tile.return
+}
+
+// -----
+
 tile.kernel @unquantised(%w: memref<36x18x320xi8>, %rows: index, %unit: index) {
   %a = arith.constant dense<0> : vector<4x32xi8>
   %s = arith.constant dense<0.0> : vector<4x1x2xf32>

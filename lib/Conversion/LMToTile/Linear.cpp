@@ -34,7 +34,7 @@ struct Product {
 
   int64_t columns() const { return 16 * panels; }
   /// Pipelines pay, and stay loops, from a few steps of k on.
-  bool wide() const { return arith == lm::Arith::BF16 && format == tile::Format::BF16NK && k % 64 == 0 && k >= 256; }
+  bool wide() const { return arith == lm::Arith::BF16 && format == tile::Format::BF16NK && k >= 256; }
   Epilogue needs(Epilogue epilogue) const { return tile::recordK(format) > 64 ? Epilogue::LongRecords : epilogue; }
   /// With more tokens the scaling of sums costs more than that of weights, which all tokens share; a minimum doubles the products.
   bool takesCodes(const LinearSchedule &schedule) const {
@@ -42,7 +42,7 @@ struct Product {
   }
   /// Column blocks of a launch.
   int64_t take(const LinearSchedule &schedule, int64_t panelsOfAll) {
-    // Copies of boxes give zeros past the end; other kernels read only what is there.
+    // Copies of boxes give zeros past the end, of n as of k; other kernels read only what is there.
     panels = schedule.pipelined ? schedule.panels : std::gcd(schedule.panels, panelsOfAll);
     ragged = panelsOfAll % panels;
     stepK = std::max(schedule.stepK, tile::recordK(format));
@@ -109,10 +109,10 @@ static KernelBuilder::Values multiplyStep(KernelBuilder &k, const Product &p, Ar
   return sums;
 }
 
-/// Sums over `parts` parts of k, as many steps each, added in their order.
+/// Sums over `parts` parts of k, as many steps each, added in their order; steps past the end add zeros.
 static KernelBuilder::Values accumulateParts(KernelBuilder &k, const Product &p, ArrayRef<PanelPlace> places, Value row, int64_t tokens,
                                              int64_t parts) {
-  int64_t steps = p.k / p.stepK / parts;
+  int64_t steps = llvm::divideCeil(p.k, p.stepK * parts);
   KernelBuilder::Values zeros(places.size(), k.splat({tokens, p.columns()}, 0.0));
   return k.loop(k.index(0), k.index(parts), 1, zeros, [&](Value part, ValueRange totals) {
     Value first = k.mulIndex(part, steps);
@@ -132,12 +132,12 @@ static KernelBuilder::Values accumulate(KernelBuilder &k, const Product &p, Arra
   if (schedule.parts > 1)
     return accumulateParts(k, p, places, row, tokens, schedule.parts);
   // A step is a record of one or two groups of 32, or as many k of a dense format; more on a GPU.
-  int64_t steps = p.k / p.stepK;
+  int64_t steps = schedule.pipelined ? llvm::divideCeil(p.k, p.stepK) : p.k / p.stepK;
   KernelBuilder::Values accs(places.size(), k.splat({tokens, p.columns()}, 0.0));
   accs = k.loop(k.index(0), k.index(steps), 1, accs, [&](Value step, ValueRange state) {
     return multiplyStep(k, p, places, row, tokens, prefetch, step, p.stepK, state);
   });
-  if (int64_t rest = p.k % p.stepK) // groups of the last record or step
+  if (int64_t rest = p.k % p.stepK; rest && !schedule.pipelined) // groups of the last record or step
     accs = multiplyStep(k, p, places, row, tokens, prefetch, k.index(steps), rest, accs);
   return accs;
 }
@@ -176,9 +176,12 @@ static void forEachTile(KernelBuilder &k, const LinearSchedule &schedule, int64_
   k.loop(whole, last, schedule.tailTokens, [&](Value row) { body(column, row, schedule.tailTokens); });
 }
 
-static void splitK(KernelBuilder &k, const LinearSchedule &schedule) {
+/// What the passes behind have to know of a schedule.
+static void describe(KernelBuilder &k, const LinearSchedule &schedule) {
   if (schedule.splits > 1)
     k.kernel->setAttr("splits", k.b.getI32IntegerAttr(static_cast<int32_t>(schedule.splits)));
+  if (schedule.pipelined)
+    k.kernel->setAttr("pipelined", k.b.getUnitAttr());
 }
 
 /// [2 pairs, ...] seen as [pairs, 2, ...]: gate and up panels alternate.
@@ -231,7 +234,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
-        splitK(k, schedule);
+        describe(k, schedule);
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           Value panel = p.panels == 1 ? unit : k.mulIndex(unit, p.panels);
           Value y = accumulate(k, p, PanelPlace{k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule)[0];
@@ -281,7 +284,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
         bool gpu = p.arith == lm::Arith::BF16;
         Value weights = k.buffer(p.weightBuffer), split = gpu ? splitPairs(k, weights) : Value();
-        splitK(k, schedule);
+        describe(k, schedule);
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           auto place = [&](int64_t which) -> PanelPlace {
             if (split)

@@ -96,7 +96,7 @@ static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t panels, 
   int64_t units = llvm::divideCeil(rows, tile.rowBlock) * llvm::divideCeil(panels, tile.panels);
   int64_t step = std::max(tokens * columns * 128 / 6060, (tokens + columns) * 128 / 110);
   int64_t end = 700 + tokens * columns / (gated ? 20 : 10) + (tile.parts > 1 ? 3000 : 0);
-  return llvm::divideCeil(units, unitsAtATime(tile.parts)) * (k / 64 / tile.parts * step + end);
+  return llvm::divideCeil(units, unitsAtATime(tile.parts)) * (int64_t(llvm::divideCeil(k, 64 * tile.parts)) * step + end);
 }
 
 /// The table's small classes as they are, then for every number of tokens the tile that fills the card best. A bias beside the
@@ -108,7 +108,7 @@ static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule>
   int64_t blocks = llvm::divideCeil(panels, table.back().panels);
   llvm::SmallVector<LinearSchedule> classes(table.take_front(kFixed)), tiles;
   for (const LinearSchedule &tile : table.drop_front(kFixed - 1).drop_back(epilogue == Epilogue::Bias ? 2 : 0))
-    if (k % (64 * tile.parts) == 0) // parts of as many steps each
+    if (k > 64 * tile.parts) // a loop of one step is none
       tiles.push_back(tile);
   for (uint32_t rows = 2 * kStep; rows <= kMost; rows += kStep) {
     const LinearSchedule &best = *std::min_element(tiles.begin(), tiles.end(), [&](const LinearSchedule &x, const LinearSchedule &y) {

@@ -17,7 +17,7 @@ struct LinearSchedule {
   int64_t panels = 1; ///< of 16 output columns in a unit, where the product has a multiple of them
   int64_t stepK = 32; ///< k of one step, at least a record
   int64_t parts = 1;      ///< of k, whose sums are added in order
-  bool pipelined = false; ///< tile-pipeline-cuda takes it: the last unit may have panels past the end
+  bool pipelined = false; ///< tile-pipeline-cuda takes it: the last unit may have panels, the last step k past the end
   int64_t splits = 1;     ///< warps of a GPU that share the k of a unit
 };
 

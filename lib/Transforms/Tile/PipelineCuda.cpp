@@ -343,9 +343,16 @@ struct TilePipelineCudaPass : PassWrapper<TilePipelineCudaPass, OperationPass<Mo
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
+      if (kernel->hasAttr("schedule"))
+        continue;
       Products products;
-      if (!kernel->hasAttr("schedule") && !match(kernel, products))
+      const char *reason = match(kernel, products);
+      if (!reason) {
         Rewriter(kernel, products).run();
+      } else if (kernel->hasAttr("pipelined")) { // it counts on zeros past the ends of its operands
+        kernel.emitOpError("expected a product for tile-pipeline-cuda: ") << reason;
+        return signalPassFailure();
+      }
     }
   }
 };

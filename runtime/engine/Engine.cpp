@@ -26,13 +26,24 @@ const char *toString(Finish finish) {
   return "?";
 }
 
-Engine::Engine(Device &device, uint32_t chunk, uint64_t context)
-    : device_(device), chunk_(device.module().max_tokens), context_(device.module().max_context),
-      blocks_(device.numBlocks()), batch_(device) {
-  if (chunk)
-    chunk_ = std::min(chunk_, chunk);
-  if (context)
-    context_ = std::min(context_, context);
+static uint32_t limit(uint32_t most, uint32_t wanted) { return wanted ? std::min(most, wanted) : most; }
+
+static SchedulerOptions schedulerOptions(const llmc_module_v1 &m, const EngineOptions &options) {
+  SchedulerOptions s;
+  s.policy = options.policy;
+  s.batching = options.batching;
+  s.tokenBudget = limit(m.max_tokens, options.tokenBudget);
+  s.maxRunning = limit(std::min({m.max_seqs, m.max_logits, s.tokenBudget}), options.maxRunning); // each finds a place in a step
+  s.chunk = limit(m.max_tokens, options.chunk);
+  s.ageing = options.ageing;
+  return s;
+}
+
+Engine::Engine(Device &device, const EngineOptions &options)
+    : device_(device), context_(device.module().max_context), blocks_(device.numBlocks(), options.prefixCache, options.hash),
+      scheduler_(blocks_, schedulerOptions(device.module(), options)), batch_(device) {
+  if (options.context)
+    context_ = std::min(context_, options.context);
 }
 
 uint64_t Engine::room() const { return std::min<uint64_t>(context_, uint64_t(blocks_.total()) * LLMC_KV_BLOCK); }
@@ -53,17 +64,17 @@ void Engine::check(const Request &request) const {
                 std::to_string(prompt.size()));
 }
 
-std::shared_ptr<Sequence> Engine::submit(Request request, const std::shared_ptr<Sequence> &earlier) {
+std::shared_ptr<Sequence> Engine::prepare(Request request) const {
   check(request);
   auto sequence = std::make_shared<Sequence>();
   Sequence &s = *sequence;
   s.ids = request.prompt;
   s.request = std::move(request);
   const SamplingParams &p = s.request.sampling;
-  if (p.maxTokens == 0 || s.ids.size() >= context_) {
-    s.finish = Finish::Length;
-    return sequence;
-  }
+  s.promptLength = s.ids.size();
+  s.size = std::min(context_, p.maxTokens > context_ ? context_ : s.promptLength + p.maxTokens);
+  s.priority = s.request.priority;
+  s.cacheSalt = s.request.cacheSalt;
   s.sampler = llmc::samplerOf(p);
   s.stopIds.assign(p.stopIds.begin(), p.stopIds.end());
   if (!p.ignoreEos)
@@ -74,10 +85,37 @@ std::shared_ptr<Sequence> Engine::submit(Request request, const std::shared_ptr<
   }
   s.biasIds.insert(s.biasIds.end(), s.stopIds.begin(), s.stopIds.end());
   s.biasValues.resize(s.biasIds.size(), -std::numeric_limits<float>::infinity());
-  if (earlier)
-    takeOver(*earlier, s);
-  active_.push_back(sequence);
+  if (p.maxTokens == 0 || s.promptLength >= context_)
+    s.finish = Finish::Length;
   return sequence;
+}
+
+std::shared_ptr<Sequence> Engine::start(std::shared_ptr<Sequence> sequence) {
+  active_.emplace(sequence.get(), sequence);
+  scheduler_.add(*sequence);
+  return sequence;
+}
+
+std::shared_ptr<Sequence> Engine::submit(Request request, const std::shared_ptr<Sequence> &earlier) {
+  std::shared_ptr<Sequence> sequence = prepare(std::move(request));
+  if (sequence->finish != Finish::None)
+    return sequence;
+  if (earlier)
+    takeOver(*earlier, *sequence);
+  return start(std::move(sequence));
+}
+
+std::shared_ptr<Sequence> Engine::fork(const Sequence &parent, Request request) {
+  request.prompt = parent.request.prompt;
+  std::shared_ptr<Sequence> sequence = prepare(std::move(request));
+  if (sequence->finish != Finish::None)
+    return sequence;
+  Sequence &s = *sequence;
+  s.computed = s.cached = std::min(parent.computed, s.promptLength - 1);
+  s.blocks.assign(parent.blocks.begin(), parent.blocks.begin() + ptrdiff_t((s.computed + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK));
+  for (int32_t block : s.blocks)
+    blocks_.share(block);
+  return start(std::move(sequence));
 }
 
 void Engine::takeOver(Sequence &earlier, Sequence &s) {
@@ -94,30 +132,7 @@ void Engine::takeOver(Sequence &earlier, Sequence &s) {
   s.computed = s.cached = common;
 }
 
-bool Engine::reserve(Sequence &s, uint64_t tokens) {
-  const uint64_t needed = (tokens + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK;
-  return needed <= s.blocks.size() || blocks_.take(uint32_t(needed - s.blocks.size()), s.blocks);
-}
-
-bool Engine::schedule(Sequence &s, uint32_t room) {
-  const llmc_module_v1 &m = device_.module();
-  if (room == 0 || batch_.sequences() == m.max_seqs || batch_.logitsRows() == m.max_logits)
-    return false;
-  const auto count = uint32_t(std::min<uint64_t>({room, chunk_, s.ids.size() - s.computed}));
-  if (!reserve(s, s.computed + count))
-    return false;
-  batch_.add(std::span(s.ids).subspan(s.computed, count), s.computed, s.blocks);
-  Part part{&s, count, -1};
-  if (s.computed + count == s.ids.size()) {
-    const llmc_sampler_v1 sampler = samplerOf(s);
-    part.row = int32_t(batch_.logitsRows());
-    batch_.wantLogits(batch_.tokens() - 1, &sampler);
-  }
-  parts_.push_back(part);
-  return true;
-}
-
-llmc_sampler_v1 Engine::samplerOf(Sequence &s) const {
+llmc_sampler_v1 Engine::samplerOf(const Sequence &s) const {
   llmc_sampler_v1 sampler = s.sampler;
   sampler.position = s.generated();
   sampler.history = s.ids.data();
@@ -131,35 +146,54 @@ llmc_sampler_v1 Engine::samplerOf(Sequence &s) const {
 }
 
 bool Engine::step() {
-  if (active_.empty())
+  zeroSpoiled();
+  if (scheduler_.empty())
     return false;
-  batch_.clear();
-  parts_.clear();
-  int32_t stopAfter = -1;
-  // Sequences that generate go first, so that a long prompt delays nobody by more than a chunk.
-  for (bool generating : {true, false})
-    for (const std::shared_ptr<Sequence> &s : active_)
-      if ((s->ids.size() - s->computed == 1 && s->generated() > 0) == generating) {
-        schedule(*s, device_.module().max_tokens - batch_.tokens());
-        stopAfter = std::max(stopAfter, s->request.stopAfterOp);
-      }
-  if (parts_.empty()) { // the cache is full: the youngest gives its blocks to the others
-    end(*active_.back(), Finish::CacheFull);
-    sweep();
+  const StepPlan &plan = scheduler_.plan();
+  if (plan.stuck) {
+    if (!zeroSpoiled()) // what sequences have kept at their end leaves no room
+      end(static_cast<Sequence &>(*plan.stuck), Finish::CacheFull);
     return true;
   }
-  llmc_step_v1 step = batch_.step();
-  step.stop_after_op = stopAfter;
-  device_.step(step);
-  for (const Part &part : parts_) {
-    part.sequence->computed += part.count;
-    if (part.row >= 0 && stopAfter >= 0)
-      end(*part.sequence, Finish::Length);
-    else if (part.row >= 0)
-      accept(*part.sequence, uint32_t(part.row));
+  int32_t stopAfterOp = -1;
+  for (const StepPart &part : plan.parts)
+    stopAfterOp = std::max(stopAfterOp, static_cast<Sequence &>(*part.job).request.stopAfterOp);
+  execute(plan, stopAfterOp);
+  uint32_t row = 0;
+  for (const StepPart &part : plan.parts) {
+    Sequence &s = static_cast<Sequence &>(*part.job);
+    if (stopAfterOp >= 0) // not all of its keys and values are there
+      for (int32_t block : s.blocks)
+        blocks_.unpublish(block);
+    if (part.last && stopAfterOp >= 0)
+      end(s, Finish::Length);
+    else if (part.last)
+      accept(s, row);
+    row += part.last;
   }
-  sweep();
   return true;
+}
+
+void Engine::execute(const StepPlan &plan, int32_t stopAfterOp) {
+  batch_.clear();
+  for (const StepPart &part : plan.parts) {
+    const Sequence &s = static_cast<Sequence &>(*part.job);
+    batch_.add(std::span(s.ids).subspan(part.first, part.count), part.first, s.blocks);
+    if (part.last) {
+      const llmc_sampler_v1 sampler = samplerOf(s);
+      batch_.wantLogits(batch_.tokens() - 1, &sampler);
+    }
+  }
+  llmc_step_v1 step = batch_.step();
+  step.stop_after_op = stopAfterOp;
+  try {
+    if (!plan.copies.empty())
+      device_.copyBlocks(plan.copies);
+    device_.step(step);
+  } catch (...) {
+    scheduler_.undo();
+    throw;
+  }
 }
 
 void Engine::accept(Sequence &s, uint32_t row) {
@@ -181,12 +215,16 @@ void Engine::accept(Sequence &s, uint32_t row) {
   }
   if (s.generated() >= s.request.sampling.maxTokens || s.ids.size() >= context_)
     end(s, Finish::Length);
+  else if (s.ids.size() > uint64_t(blocks_.total()) * LLMC_KV_BLOCK)
+    end(s, Finish::CacheFull);
 }
 
 void Engine::end(Sequence &s, Finish finish) {
   s.finish = finish;
+  scheduler_.remove(s, s.request.keepCache);
   if (!s.request.keepCache)
-    release(s);
+    s.computed = 0;
+  active_.erase(&s); // may be the last that holds it
 }
 
 void Engine::release(Sequence &s) {
@@ -195,22 +233,25 @@ void Engine::release(Sequence &s) {
 }
 
 void Engine::cancel(const std::shared_ptr<Sequence> &sequence) {
-  if (sequence->finish != Finish::None)
-    return;
-  end(*sequence, Finish::Cancelled);
-  sweep();
+  if (sequence->finish == Finish::None)
+    end(*sequence, Finish::Cancelled);
 }
 
 void Engine::fail(Sequence &s, const std::string &message) {
   // A NaN left in a block would reach its next holder through 0 * NaN of masked positions.
-  device_.zeroBlocks(s.blocks);
+  for (int32_t block : s.blocks)
+    blocks_.spoil(block);
+  release(s);
   s.error = message;
   end(s, Finish::Error);
-  release(s);
+  zeroSpoiled();
 }
 
-void Engine::sweep() {
-  std::erase_if(active_, [](const std::shared_ptr<Sequence> &s) { return s->finish != Finish::None; });
+bool Engine::zeroSpoiled() {
+  const std::vector<int32_t> blocks = blocks_.takeSpoiled();
+  if (!blocks.empty())
+    device_.zeroBlocks(blocks);
+  return !blocks.empty();
 }
 
 std::shared_ptr<Sequence> Engine::generate(Request request, const std::shared_ptr<Sequence> &earlier) {

@@ -1,8 +1,9 @@
 //===- Engine.h - generates tokens for requests -----------------*- C++ -*-===//
 //
-// Requests become sequences; every step() puts the next token of each running
-// sequence and, in the room left, chunks of prompts into one batch. A token does
-// not depend on what else was in its batch. Ids only: text is the caller's.
+// Requests become sequences, the scheduler says which tokens of which sequences the
+// next step has, the device executes it. A token does not depend on what else was in
+// its batch, nor on what of its prompt was found in the cache. Ids only: text is the
+// caller's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_ENGINE_ENGINE_H
@@ -13,10 +14,11 @@
 #include "runtime/engine/BlockManager.h"
 #include "runtime/engine/Sampler.h"
 #include "runtime/engine/SamplingParams.h"
+#include "runtime/engine/Scheduler.h"
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,19 +40,17 @@ struct Request {
   int32_t stopAfterOp = -1;    // for bisection: every step ends behind this op, nothing is sampled
   /// The blocks stay with the sequence when it ends, for a later submit() or release().
   bool keepCache = false;
+  std::string cacheSalt; // prompts with different salts share no cached blocks: a tenant's name
+  int64_t priority = 0;  // of the policy `priority`: higher goes first
   /// Called with every generated token as it comes; returning false ends the request (Finish::Stop).
   std::function<bool(const SampledToken &)> onToken;
 };
 
-struct Sequence {
+struct Sequence : Job {
   Request request;
-  std::vector<int32_t> ids;    // prompt, then generated
-  uint64_t computed = 0;       // ids whose keys and values are in the cache
-  uint64_t cached = 0;         // of the prompt, taken over from an earlier sequence
-  std::vector<int32_t> blocks; // block table
   Finish finish = Finish::None;
-  std::string error;           // for Finish::Error
-  int32_t stopId = -1;         // the id that ended it, for Finish::Stop
+  std::string error;  // for Finish::Error
+  int32_t stopId = -1; // the id that ended it, for Finish::Stop
 
   uint64_t generated() const { return ids.size() - request.prompt.size(); }
   std::span<const int32_t> output() const { return std::span(ids).subspan(request.prompt.size()); }
@@ -62,15 +62,28 @@ struct Sequence {
   std::vector<float> biasValues;  // for stopIds -infinity; they count before the least number of tokens is there
 };
 
+struct EngineOptions {
+  uint32_t chunk = 0;   // prompt tokens of a sequence in a step, at most; 0: the module's limit
+  uint64_t context = 0; // longest sequence; 0: the model's
+  uint32_t tokenBudget = 0, maxRunning = 0; // tokens and sequences of a step, at most; 0: the module's limits
+  Policy policy = Policy::FCFS;
+  Batching batching = Batching::Continuous;
+  uint32_t ageing = 256;    // SchedulerOptions::ageing
+  bool prefixCache = false; // blocks of equal text are computed once and stay findable (PrefixCache.h)
+  PrefixCache::Hash hash = nullptr; // of the prefix cache, for tests
+};
+
 class Engine {
 public:
-  /// `chunk`: prompt tokens per step, at most; 0: the module's limit. `context`: longest sequence; 0: the model's.
-  Engine(Device &device, uint32_t chunk = 0, uint64_t context = 0);
+  explicit Engine(Device &device, const EngineOptions &options = {});
 
   /// Throws Error for a prompt that is empty, has an id outside the vocabulary or can never fit, and for parameters out
   /// of range. `earlier`: an ended sequence that kept its blocks. They are taken over, with the keys and values of the
   /// longest prefix that it shares with the prompt; the last prompt token is always computed anew, for its logits.
   std::shared_ptr<Sequence> submit(Request request, const std::shared_ptr<Sequence> &earlier = nullptr);
+  /// Another answer to the prompt of a sequence that is not at its end yet: shares the blocks of what is computed of it. All but
+  /// the prompt may differ.
+  std::shared_ptr<Sequence> fork(const Sequence &parent, Request request);
   /// Executes one step; false if no sequence is waiting or running.
   bool step();
   /// Submits and steps until this one has finished.
@@ -82,6 +95,7 @@ public:
 
   Device &device() { return device_; }
   const BlockManager &blocks() const { return blocks_; }
+  const Scheduler &scheduler() const { return scheduler_; }
   uint64_t context() const { return context_; }
   /// Tokens of the longest sequence that context and cache can hold.
   uint64_t room() const;
@@ -89,29 +103,23 @@ public:
   uint64_t badRows() const { return badRows_; }
 
 private:
-  struct Part {
-    Sequence *sequence;
-    uint32_t count; // ids of it in this batch
-    int32_t row;    // its row of logits; -1: none
-  };
-
-  bool schedule(Sequence &sequence, uint32_t room);
-  bool reserve(Sequence &sequence, uint64_t tokens);
-  llmc_sampler_v1 samplerOf(Sequence &sequence) const;
+  std::shared_ptr<Sequence> prepare(Request request) const;
+  std::shared_ptr<Sequence> start(std::shared_ptr<Sequence> sequence);
+  void execute(const StepPlan &plan, int32_t stopAfterOp);
+  llmc_sampler_v1 samplerOf(const Sequence &sequence) const;
   void check(const Request &request) const;
   void takeOver(Sequence &earlier, Sequence &sequence);
   void accept(Sequence &sequence, uint32_t row);
   void end(Sequence &sequence, Finish finish);
   void fail(Sequence &sequence, const std::string &message);
-  void sweep();
+  bool zeroSpoiled();
 
   Device &device_;
-  uint32_t chunk_;
   uint64_t context_;
   BlockManager blocks_;
+  Scheduler scheduler_;
   Batch batch_;
-  std::deque<std::shared_ptr<Sequence>> active_; // in order of arrival
-  std::vector<Part> parts_;
+  std::map<const Job *, std::shared_ptr<Sequence>> active_;
   uint64_t badRows_ = 0;
 };
 

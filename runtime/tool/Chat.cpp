@@ -33,7 +33,7 @@ struct ChatFlags {
   LoadFlags load;
   SamplingParams sampling;
   std::string system, conversation;
-  bool hasSystem = false;
+  bool hasSystem = false, prefixCache = true;
 };
 
 // Answers go to standard output, everything else to standard error.
@@ -222,7 +222,7 @@ int chat(const ChatFlags &flags, const std::string &name) {
     throw Error(model.package().path() + ": the package has no chat template; use run --raw");
   const uint64_t context = flags.load.context ? std::min(flags.load.context, limit) : std::min(limit, kDefaultContext);
   std::unique_ptr<Device> device = model.makeDevice(context);
-  Engine engine(*device, 0, context);
+  Engine engine(*device, {.context = context, .prefixCache = flags.prefixCache});
   ChatSession session(model, engine, flags.sampling);
   if (!flags.conversation.empty())
     session.load(flags.conversation);
@@ -246,6 +246,7 @@ Command addChat(CLI::App &app, const std::string &name) {
       ->allow_extra_args(false);
   sub->add_option("--load", flags->conversation, "go on with the conversation that /save wrote")->type_name("FILE");
   addSampleFlags(*sub, flags->sampling);
+  addPrefixCacheFlag(*sub, flags->prefixCache, "off: compute the whole conversation anew for every answer, for comparison (default on)");
   addLoadFlags(*sub, flags->load);
   sub->get_option("--context")->description("tokens of conversation that the model sees (default: 8192, at most the model's)");
   sub->footer(std::string("Every line of standard input is a message or a command:\n") + kHelp +

@@ -55,7 +55,7 @@ Answer ChatSession::answerTo(const AnswerHooks &hooks) {
   request.sampling = params;
   request.sampling.seed += answers_++;
   request.eosIds = model_.tokenizer().eosIds();
-  request.keepCache = true;
+  request.keepCache = engine_.blocks().cache().enabled();
   Answer result = answer(engine_, model_.tokenizer(), std::move(request), hooks, last_);
   if (!last_ || last_->blocks.empty()) // taken over
     last_ = result.sequence;

@@ -2,7 +2,8 @@
 //
 // Before every answer the whole conversation is rendered and encoded; of the
 // tokens the longest prefix that the KV cache still holds from the answer before
-// is kept, the rest is computed. The answer is the one that a cold cache gives.
+// is kept, of earlier answers whole blocks, the rest is computed (all of it, where the
+// engine has no prefix cache). The answer is the one that a cold cache gives.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_TOOL_CHATSESSION_H

@@ -122,4 +122,16 @@ void addLoadFlags(CLI::App &app, LoadFlags &flags) {
   app.add_flag("--sync-launches", flags.syncLaunches, "GPU: wait for every kernel, so that an error names the one that failed");
 }
 
+void addPrefixCacheFlag(CLI::App &app, bool &on, const std::string &help) {
+  app.add_option_function<std::string>(
+         "--prefix-cache",
+         [&on](const std::string &text) {
+           if (text != "on" && text != "off")
+             wrong("--prefix-cache", "off or on", text);
+           on = text == "on";
+         },
+         help)
+      ->type_name("off|on");
+}
+
 } // namespace llmc

@@ -135,7 +135,7 @@ int run(const RunFlags &flags, const std::string &name) {
   const uint64_t wanted = std::min<uint64_t>(flags.sampling.maxTokens, UINT32_MAX);
   const uint64_t limit = model.manifest().model.maxContext;
   std::unique_ptr<Device> device = model.makeDevice(std::min<uint64_t>(limit, request.prompt.size() + wanted));
-  Engine engine(*device, 0, flags.load.context);
+  Engine engine(*device, {.context = flags.load.context});
 
   Times times;
   const auto start = std::chrono::steady_clock::now();

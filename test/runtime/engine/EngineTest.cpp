@@ -69,7 +69,7 @@ TEST(Engine, GeneratesWhatTheModelSays) {
   const std::vector<int32_t> want = greedy(prompt, 40);
   for (uint32_t chunk : {0u, 1u, 2u}) {
     Loaded loaded(options());
-    Engine engine(*loaded.device, chunk);
+    Engine engine(*loaded.device, {.chunk = chunk});
     auto s = engine.generate(request(prompt, 40));
     EXPECT_EQ(out(*s), want) << chunk;
     EXPECT_EQ(s->finish, Finish::Length);
@@ -197,7 +197,7 @@ TEST(Engine, BadLogitsEndTheirRequestOnly) {
 // A prompt as long as the context leaves no room, one token less leaves room for one (B59).
 TEST(Engine, PromptsAtTheLimit) {
   Loaded loaded(options());
-  Engine engine(*loaded.device, 0, 64);
+  Engine engine(*loaded.device, {.context = 64});
   auto s = engine.generate(request(std::vector<int32_t>(63, 7), 100));
   EXPECT_EQ(s->generated(), 1u);
   EXPECT_EQ(s->finish, Finish::Length);
@@ -323,7 +323,7 @@ TEST(Engine, CancelIsIdempotent) {
   for (int i = 0; i < 80; ++i)
     prompt.push_back(i * 7 % 250);
   Loaded loaded(options());
-  Engine engine(*loaded.device, 16);
+  Engine engine(*loaded.device, {.chunk = 16});
   for (int steps : {0, 1, 3, 5, 7}) { // before anything, in the middle of the prompt, while generating
     auto s = engine.submit(request(prompt, 10)), other = engine.submit(request({4, 5}, 3));
     for (int i = 0; i < steps; ++i)

@@ -240,6 +240,15 @@ TEST_F(TextTool, ChatAnswersAsAColdCache) {
 
 Json conversation(const std::string &path) { return Json::parse(readFile(path)); }
 
+TEST_F(TextTool, ChatWithoutThePrefixCache) {
+  const std::string lines = "abc\nde\n/stats\n";
+  const Outcome on = run({"chat", "-n", "5"}, lines), off = run({"chat", "-n", "5", "--prefix-cache=off"}, lines);
+  EXPECT_EQ(off.out, on.out);
+  EXPECT_NE(off.err.find(", 0 of them from the cache"), std::string::npos) << off.err;
+  EXPECT_EQ(on.err.find(", 0 of them from the cache"), std::string::npos) << on.err;
+  expectFailure(run({"chat", "--prefix-cache=maybe"}), 2, "--prefix-cache: expected off or on, got 'maybe'");
+}
+
 TEST_F(TextTool, ChatCommands) {
   const std::string file = *folder_ / "h.json";
   auto after = [&](const std::string &input, int code = 0) {

@@ -37,7 +37,7 @@ using Json = nlohmann::ordered_json;
 
 /// Seconds of prefill and of the generated tokens after the first (each a step of one row).
 std::pair<double, double> once(Device &device, const BenchFlags &flags, uint64_t prompt, uint64_t generate) {
-  Engine engine(device, uint32_t(flags.chunk));
+  Engine engine(device, {.chunk = uint32_t(flags.chunk)});
   Request request;
   request.prompt = someIds(std::max<uint64_t>(prompt, 1), device.module().vocab);
   request.sampling.maxTokens = generate + 1; // the first comes out of the prefill

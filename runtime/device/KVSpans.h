@@ -9,6 +9,7 @@
 #include "llmc/abi.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace llmc {
 
@@ -30,6 +31,32 @@ template <typename Body> void forEachSpannedTile(int64_t position, int64_t token
     first += count;
   }
 }
+
+/// Places for results of spans.
+inline uint32_t spanRowsOf(const llmc_variant_v1 &variant) { return variant.span_rows & ~LLMC_SPAN_GROUPS; }
+
+/// What the spans of a step take, added up tile by tile, and with it how long they are. That changes no result: a span of a
+/// group gives what its segments put together give.
+struct SpanTotals {
+  static constexpr uint64_t kFill = 112; ///< units that keep the memory of a card of 132 multiprocessors busy (measured: 128 do, 64 do not)
+
+  uint64_t groups = 0, rows[2] = {}; ///< groups of segments; places of results with spans of segments, of groups
+
+  static int64_t spansOf(int64_t segments, bool grouped) { return grouped ? (segments + LLMC_KV_GROUP - 1) / LLMC_KV_GROUP : segments; }
+
+  /// A tile of `count` tokens, `times` of them.
+  void add(int64_t count, int64_t segments, uint64_t times = 1) {
+    groups += times * uint64_t(spansOf(segments, true));
+    for (bool grouped : {false, true})
+      if (const int64_t parts = spansOf(segments, grouped); parts > 1)
+        rows[grouped] += times * uint64_t(parts * count);
+  }
+  /// Groups, where they are enough to fill a card or segments have no room.
+  bool grouped(const llmc_variant_v1 &variant) const {
+    return variant.span_rows & LLMC_SPAN_GROUPS && (groups * variant.col_blocks >= kFill || rows[0] > spanRowsOf(variant));
+  }
+  bool fits(const llmc_variant_v1 &variant) const { return rows[grouped(variant)] <= spanRowsOf(variant); }
+};
 
 } // namespace llmc
 

@@ -20,20 +20,29 @@ LaunchWork &LaunchWork::operator+=(const LaunchWork &other) {
   return *this;
 }
 
-/// Of one sequence: spans of the cache, and the sum of their query tokens.
-static std::pair<uint64_t, uint64_t> spansOf(const StepShape &shape, uint32_t rowBlock) {
-  uint64_t spans = 0, rows = 0;
-  const int64_t position = int64_t(shape.context) - int64_t(shape.tokens);
-  forEachSpannedTile(position, int64_t(shape.tokens), rowBlock, [&](int64_t, int64_t count, int64_t, int64_t parts) {
-    spans += uint64_t(parts), rows += uint64_t(parts * count);
-  });
-  return {spans, rows};
+template <typename Body> static void forEachTile(const StepShape &shape, uint32_t rowBlock, Body body) {
+  forEachSpannedTile(int64_t(shape.context) - int64_t(shape.tokens), int64_t(shape.tokens), rowBlock,
+                     [&](int64_t, int64_t count, int64_t, int64_t segments) { body(count, segments); });
+}
+
+static SpanTotals spanTotals(const StepShape &shape, uint32_t rowBlock) {
+  SpanTotals totals;
+  forEachTile(shape, rowBlock, [&](int64_t count, int64_t segments) { totals.add(count, segments, shape.sequences); });
+  return totals;
+}
+
+/// Spans of the cache that a variant works on.
+static uint64_t spansOf(const StepShape &shape, const llmc_variant_v1 &variant) {
+  const bool grouped = spanTotals(shape, variant.row_block).grouped(variant);
+  uint64_t spans = 0;
+  forEachTile(shape, variant.row_block, [&](int64_t, int64_t segments) { spans += uint64_t(SpanTotals::spansOf(segments, grouped)); });
+  return shape.sequences * spans;
 }
 
 static bool takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, const StepShape &shape, uint64_t rows) {
   if (launch.rows != LLMC_ROWS_QUERY_TILES || !variant.span_rows)
     return rows <= variant.max_rows || variant.max_rows == UINT32_MAX;
-  return shape.tokens <= variant.max_rows && shape.sequences * spansOf(shape, variant.row_block).second <= variant.span_rows;
+  return shape.tokens <= variant.max_rows && spanTotals(shape, variant.row_block).fits(variant);
 }
 
 // As StepBuffers::plan does for the step at hand.
@@ -45,8 +54,8 @@ LaunchForm formOf(const llmc_launch_v1 &launch, const StepShape &shape) {
     ++variant;
   uint64_t blocks = (rows + variant->row_block - 1) / variant->row_block;
   if (launch.rows == LLMC_ROWS_QUERY_TILES)
-    rows = blocks = shape.sequences * (variant->span_rows ? spansOf(shape, variant->row_block).first
-                                                          : (shape.tokens + variant->row_block - 1) / variant->row_block);
+    rows = blocks = variant->span_rows ? spansOf(shape, *variant)
+                                       : shape.sequences * ((shape.tokens + variant->row_block - 1) / variant->row_block);
   return {variant, rows, blocks * variant->col_blocks, blocks};
 }
 

@@ -32,17 +32,15 @@ StepBuffers::StepBuffers(const llmc_module_v1 &module, const llmc_program_v1 &pr
       tiles_[variant.row_block];
       if (!variant.span_rows)
         continue;
-      Spans &spans = spans_[variant.row_block];
-      spans.maxTokens = std::max(spans.maxTokens, variant.max_rows);
-      spans.maxRows = std::max(spans.maxRows, variant.span_rows);
-      spans.colBlocks = std::max(spans.colBlocks, variant.col_blocks);
+      spans_[variant.row_block].variant = variant; // the same in every layer
     }
   capacity_ = 3 * aligned(uint64_t(padded(maxTokens_)) * 4) + aligned(uint64_t(padded(maxLogits_)) * 4) + kAlign +
               aligned(uint64_t(maxLogits_) * sizeof(llmc_row_sampler));
   for (const auto &[rowBlock, tiles] : tiles_)
     capacity_ += aligned(maxTiles(rowBlock) * sizeof(llmc_query_tile));
   for (const auto &[rowBlock, spans] : spans_)
-    capacity_ += aligned(spans.maxRows * sizeof(llmc_kv_span)) + aligned(maxArrivals(rowBlock, spans) * 4);
+    capacity_ += aligned((spanRowsOf(spans.variant) + maxSpanTiles(spans)) * sizeof(llmc_kv_span)) +
+                 aligned(maxSpanTiles(spans) * spans.variant.col_blocks * 4);
   if (shape_.copyTable)
     capacity_ += aligned((uint64_t(maxSeqs_) * paddedStride(blocksOf(maxContext_)) + kTablePad) * 4);
 }
@@ -53,9 +51,9 @@ uint64_t StepBuffers::maxTiles(uint32_t rowBlock) const {
   return padded(uint32_t(std::min<uint64_t>(bound, maxTokens_)));
 }
 
-uint64_t StepBuffers::maxArrivals(uint32_t rowBlock, const Spans &spans) const {
+uint64_t StepBuffers::maxSpanTiles(const Spans &spans) const {
   // Where segments grow a tile may end early: once a sequence, since its tokens are fewer than a segment is long.
-  return (maxTiles(rowBlock) + maxSeqs_) * spans.colBlocks;
+  return maxTiles(spans.variant.row_block) + maxSeqs_;
 }
 
 template <typename T> T *StepBuffers::place(uint64_t count) {
@@ -122,9 +120,11 @@ void StepBuffers::fill(const llmc_step_v1 &step, std::span<const int32_t> previo
   largest_ = 0;
   for (uint32_t s = 0; s < sequences_; ++s)
     largest_ = std::max(largest_, uint32_t(step.seq_starts[s + 1] - step.seq_starts[s]));
-  for (auto &[rowBlock, spans] : spans_)
-    if (largest_ <= spans.maxTokens)
-      makeSpans(step, rowBlock, spans);
+  for (auto &[rowBlock, spans] : spans_) {
+    spans.count = 0;
+    if (largest_ <= spans.variant.max_rows)
+      makeSpans(step, spans);
+  }
   if (copied) // last: its size depends on the lengths of the sequences, the places of the other fields do not
     copyTable(step);
 }
@@ -160,36 +160,43 @@ void StepBuffers::makeTiles(const llmc_step_v1 &step, uint32_t rowBlock, Tiles &
   std::fill(tiles.first + tiles.count, reinterpret_cast<llmc_query_tile *>(base_ + used_), llmc_query_tile{});
 }
 
-/// Stops at maxRows: then `rows` is beyond it and no variant takes the list.
-void StepBuffers::makeSpans(const llmc_step_v1 &step, uint32_t rowBlock, Spans &spans) {
-  spans.first = reinterpret_cast<llmc_kv_span *>(base_ + used_);
-  spans.count = 0;
-  spans.rows = 0;
-  uint32_t tiles = 0;
-  for (uint32_t s = 0; s < sequences_ && spans.rows <= spans.maxRows; ++s) {
+/// The tiles of all sequences with new tokens: body(sequence, tile as forEachSpannedTile gives it).
+template <typename Body> static void forEachTile(const llmc_step_v1 &step, uint32_t rowBlock, Body body) {
+  for (uint32_t s = 0; s < step.num_seqs; ++s) {
     const int64_t start = step.seq_starts[s], tokens = step.seq_starts[s + 1] - start;
-    if (!tokens)
-      continue;
-    const int64_t position = step.positions[start];
-    forEachSpannedTile(position, tokens, rowBlock, [&](int64_t first, int64_t count, int64_t segment, int64_t parts) {
-      const int64_t context = position + first + count;
-      const int64_t firstSlot = int64_t(spans.rows);
-      spans.rows += uint64_t(parts * count);
-      if (spans.rows > spans.maxRows)
-        return;
-      for (int64_t part = 0; part < parts; ++part)
-        spans.first[spans.count++] = {int32_t(start + first), int32_t(count), int32_t(position + first),
-                                      int32_t(s * uint64_t(tableStride_)), int32_t(part * segment),
-                                      int32_t(std::min(context, (part + 1) * segment)), int32_t(firstSlot + part * count),
-                                      int32_t(firstSlot), int32_t(parts), int32_t(tiles)};
-      ++tiles;
-    });
+    if (tokens)
+      forEachSpannedTile(step.positions[start], tokens, rowBlock,
+                         [&](int64_t first, int64_t count, int64_t segment, int64_t segments) { body(s, first, count, segment, segments); });
   }
-  if (spans.rows > spans.maxRows)
-    return;
+}
+
+/// Without room for their results no spans are listed, and another variant is taken.
+void StepBuffers::makeSpans(const llmc_step_v1 &step, Spans &spans) {
+  SpanTotals totals;
+  forEachTile(step, spans.variant.row_block,
+              [&](uint32_t, int64_t, int64_t count, int64_t, int64_t segments) { totals.add(count, segments); });
+  spans.fit = totals.fits(spans.variant);
+  if (spans.fit)
+    listSpans(step, totals.grouped(spans.variant), spans);
+}
+
+void StepBuffers::listSpans(const llmc_step_v1 &step, bool grouped, Spans &spans) {
+  const int64_t each = grouped ? LLMC_KV_GROUP : 1;
+  spans.first = reinterpret_cast<llmc_kv_span *>(base_ + used_);
+  int64_t slot = 0;
+  uint32_t tiles = 0;
+  forEachTile(step, spans.variant.row_block, [&](uint32_t s, int64_t first, int64_t count, int64_t segment, int64_t segments) {
+    const int64_t start = step.seq_starts[s], position = step.positions[start] + first, parts = SpanTotals::spansOf(segments, grouped);
+    for (int64_t part = 0; part < parts; ++part)
+      spans.first[spans.count++] = {int32_t(start + first), int32_t(count), int32_t(position), int32_t(s * uint64_t(tableStride_)),
+                                    int32_t(part * each * segment), int32_t(std::min(position + count, (part + 1) * each * segment)),
+                                    int32_t(slot + part * count), int32_t(slot), int32_t(parts), int32_t(tiles), int32_t(segment)};
+    slot += parts > 1 ? parts * count : 0;
+    ++tiles;
+  });
   place<llmc_kv_span>(spans.count);
-  spans.arrivals = place<int32_t>(uint64_t(tiles) * spans.colBlocks);
-  std::fill_n(spans.arrivals, uint64_t(tiles) * spans.colBlocks, 0);
+  spans.arrivals = place<int32_t>(uint64_t(tiles) * spans.variant.col_blocks);
+  std::fill_n(spans.arrivals, uint64_t(tiles) * spans.variant.col_blocks, 0);
 }
 
 const void *StepBuffers::field(uint64_t field, uint32_t rowBlock) const {
@@ -224,7 +231,7 @@ StepBuffers::Form StepBuffers::form() const {
     form.push_back(tiles.count);
   form.push_back(largest_);
   for (const auto &[rowBlock, spans] : spans_)
-    form.insert(form.end(), {spans.count, uint32_t(spans.rows)});
+    form.push_back(spans.count);
   form.push_back(shape_.copyTable ? uint32_t(reinterpret_cast<const std::byte *>(table_) - base_) : 0);
   return form;
 }
@@ -232,7 +239,7 @@ StepBuffers::Form StepBuffers::form() const {
 bool StepBuffers::takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows) const {
   if (launch.rows != LLMC_ROWS_QUERY_TILES || !variant.span_rows)
     return rows <= variant.max_rows;
-  return largest_ <= variant.max_rows && spans_.at(variant.row_block).rows <= variant.span_rows;
+  return largest_ <= variant.max_rows && spans_.at(variant.row_block).fit;
 }
 
 LaunchPlan StepBuffers::plan(const llmc_launch_v1 &launch) const {

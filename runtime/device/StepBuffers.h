@@ -67,13 +67,13 @@ private:
     uint32_t count = 0;
   };
 
-  /// Spans of the cache for one row block. `rows`: their counts' sum, what the results need room for.
+  /// Spans of the cache for one row block.
   struct Spans {
-    uint32_t maxTokens = 0, maxRows = 0, colBlocks = 0; // new tokens of a sequence, rows, of the variant
+    llmc_variant_v1 variant{}; // that works on them
     llmc_kv_span *first = nullptr;
     int32_t *arrivals = nullptr;
     uint32_t count = 0;
-    uint64_t rows = 0;
+    bool fit = false;
   };
 
   uint32_t padded(uint32_t rows) const { return (rows + shape_.rowPad - 1) / shape_.rowPad * shape_.rowPad; }
@@ -82,9 +82,10 @@ private:
   uint32_t copiedStride(const llmc_step_v1 &step) const;
   void copyTable(const llmc_step_v1 &step);
   void makeTiles(const llmc_step_v1 &step, uint32_t rowBlock, Tiles &tiles);
-  void makeSpans(const llmc_step_v1 &step, uint32_t rowBlock, Spans &spans);
+  void makeSpans(const llmc_step_v1 &step, Spans &spans);
+  void listSpans(const llmc_step_v1 &step, bool grouped, Spans &spans);
   uint64_t maxTiles(uint32_t rowBlock) const;
-  uint64_t maxArrivals(uint32_t rowBlock, const Spans &spans) const;
+  uint64_t maxSpanTiles(const Spans &spans) const;
   bool takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows) const;
 
   StepBufferShape shape_;

@@ -15,6 +15,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <cmath>
 #include <limits>
@@ -84,8 +85,9 @@ struct Operands {
 
 } // namespace
 
-/// Scores in units of log2, so that softmax becomes exp2; `masked`: not every row sees every column.
-static Softmax step(KernelBuilder &k, const AttentionShape &s, const Operands &o, Value block, const Softmax &old, bool masked) {
+/// Scores in units of log2, so that softmax becomes exp2; `masked`: not every row sees every column; `starts`: the softmax does
+/// (null: it goes on).
+static Softmax step(KernelBuilder &k, const AttentionShape &s, const Operands &o, Value block, Softmax old, bool masked, Value starts = {}) {
   int64_t rows = o.rows, vDim = s.vColumns(), width = s.columns();
   double log2Scale = s.scale / std::log(2.0);
   tile::DotArith arith = s.gpu ? tile::DotArith::BF16 : tile::DotArith::F32;
@@ -99,11 +101,17 @@ static Softmax step(KernelBuilder &k, const AttentionShape &s, const Operands &o
   Value highest = k.reduce(tile::Reduction::Max, scores);
   if (s.gpu) // scaling is part of the fused multiply-add below
     highest = k.mul(highest, k.splat({rows}, log2Scale));
+  if (starts) {
+    old.m = k.select(starts, k.splat({rows}, kNoScore), old.m);
+    old.l = k.select(starts, k.splat({rows}, 0.0), old.l);
+  }
   Softmax next;
   next.m = k.max(old.m, highest);
   Value relative = s.gpu ? k.fma(scores, factor, k.expand(k.mul(next.m, k.splat({rows}, -1.0)), width)) : k.sub(scores, k.expand(next.m, width));
   Value p = math::Exp2Op::create(k.b, k.loc, relative);
   Value alpha = math::Exp2Op::create(k.b, k.loc, k.sub(old.m, next.m));
+  if (starts)
+    alpha = k.select(starts, k.splat({rows}, 0.0), alpha);
   next.l = k.fma(old.l, alpha, k.reduce(tile::Reduction::Add, p));
   Value scaled = k.mul(old.acc, k.expand(alpha, vDim));
   next.acc = tile::DotOp::create(k.b, k.loc, scaled.getType(), operandOf(k, s, p), valueBlock, scaled, arith);
@@ -120,8 +128,33 @@ PageRange llmc::visibleBlocks(KernelBuilder &k, const AttentionShape &s, const Q
   return {begin, end};
 }
 
+/// `sum` put to `total` where `starts` says that a segment ends, else `total`.
+static Softmax totalAt(KernelBuilder &k, Value starts, const Softmax &total, const Softmax &sum, int64_t columns) {
+  auto branch = scf::IfOp::create(k.b, k.loc, TypeRange(ValueRange{total.m, total.l, total.acc}), starts, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(k.b);
+  k.b.setInsertionPointToEnd(branch.thenBlock());
+  Softmax both = putTogether(k, total, sum, columns);
+  scf::YieldOp::create(k.b, k.loc, ValueRange{both.m, both.l, both.acc});
+  k.b.setInsertionPointToEnd(branch.elseBlock());
+  scf::YieldOp::create(k.b, k.loc, ValueRange{total.m, total.l, total.acc});
+  return {branch.getResult(0), branch.getResult(1), branch.getResult(2)};
+}
+
+/// Of blocks in segments: the loop carries the sums of those before beside the running ones.
+static Softmax attendSegments(KernelBuilder &k, const AttentionShape &s, const Operands &o, PageRange range, Value mask, const Softmax &none) {
+  KernelBuilder::Values state = k.loop(range.begin, range.end, s.pages, {none.m, none.l, none.acc, none.m, none.l, none.acc},
+                                       [&](Value block, ValueRange carried) -> KernelBuilder::Values {
+    Value starts = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::eq, arith::AndIOp::create(k.b, k.loc, block, mask).getResult(), k.index(0));
+    Softmax sum{carried[3], carried[4], carried[5]};
+    Softmax total = totalAt(k, starts, {carried[0], carried[1], carried[2]}, sum, s.vColumns());
+    Softmax next = step(k, s, o, block, sum, /*masked=*/true, starts);
+    return {total.m, total.l, total.acc, next.m, next.l, next.acc};
+  });
+  return putTogether(k, {state[0], state[1], state[2]}, {state[3], state[4], state[5]}, s.vColumns());
+}
+
 Softmax llmc::attendOver(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, int64_t tokens,
-                         PageRange range) {
+                         PageRange range, Value segmentMask) {
   int64_t rows = tokens * s.group, vDim = s.vColumns();
   Value query = k.load(k.vecOf({tokens, s.group, s.headDim}, s.queryElement), k.buffer(s.kQuery),
                        {t.first, k.mulIndex(head, s.group), k.index(0)});
@@ -141,8 +174,9 @@ Softmax llmc::attendOver(KernelBuilder &k, const AttentionShape &s, const QueryT
       return {next.m, next.l, next.acc};
     });
   };
-  // m starts finite, so that exp2(m - m') is 0 and never NaN.
-  KernelBuilder::Values state{k.splat({rows}, -1e30), k.splat({rows}, 0.0), k.splat({rows, vDim}, 0.0)};
+  KernelBuilder::Values state{k.splat({rows}, kNoScore), k.splat({rows}, 0.0), k.splat({rows, vDim}, 0.0)};
+  if (segmentMask)
+    return attendSegments(k, s, o, range, segmentMask, {state[0], state[1], state[2]});
   if (s.splits) { // what every row sees needs no mask: behind what leaves a window, before what is not yet seen
     Value seen = k.mulIndex(k.divIndex(k.addIndex(t.position, 1), s.columns()), s.pages);
     if (s.window > 0) {

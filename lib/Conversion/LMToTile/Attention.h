@@ -15,8 +15,8 @@ struct AttentionShape {
   mlir::Type queryElement;
   lm::Format format;
   KVGeometry kv;
-  /// Buffers: query, cache, block table, query tiles, of a dispatch with spans these and their arrivals, the pool's size where
-  /// ids are checked, results, of spans their results, maxima and sums.
+  /// Buffers: query, cache, block table, query tiles, of a dispatch with spans these and their arrivals, the pool's size
+  /// where ids are checked, results, of spans their results, maxima and sums.
   enum { kQuery = 0, kCache = 1, kTable = 2, kTiles = 3, kSpans = 4, kArrivals = 5, kBlocks = 4 };
   unsigned result() const { return spans ? 6 : checks ? 5 : 4; }
   bool checks = false; // ids of blocks
@@ -44,8 +44,9 @@ struct PageRange {
 PageRange visibleBlocks(KernelBuilder &k, const AttentionShape &shape, const QueryTile &tile);
 
 /// Of `tokens` rows' query heads with the blocks in `range`, whose begin is a multiple of a step; `part`: which of the vParts.
+/// With `segmentMask` the softmax starts anew at blocks that have none of its bits, and what it had then is put together.
 Softmax attendOver(KernelBuilder &k, const AttentionShape &shape, const QueryTile &tile, mlir::Value head, mlir::Value part, int64_t tokens,
-                   PageRange range);
+                   PageRange range, mlir::Value segmentMask = {});
 
 /// Whether tile-pipeline-attention-cuda will take a kernel of `rows` rows: it copies whole pages of K and V.
 bool takesWarpgroups(const AttentionShape &shape, int64_t rows);
@@ -58,6 +59,10 @@ void writeHeads(KernelBuilder &k, const AttentionShape &shape, const QueryTile &
 // Spans of the cache (AttentionSpans.cpp)
 //===----------------------------------------------------------------------===//
 
+inline constexpr double kNoScore = -1e30; ///< maximum of no score: finite, so that exp2(m - m') is 0 and never NaN
+
+/// The sums of two runs of tokens as those of both.
+Softmax putTogether(KernelBuilder &k, const Softmax &older, const Softmax &newer, int64_t columns);
 /// Whether a variant may work on spans: as tile-pipeline-attention-cuda wants it, with rows for one warpgroup.
 bool mayHaveSpans(const AttentionShape &shape);
 /// Query tokens of its tile.

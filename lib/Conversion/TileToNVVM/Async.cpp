@@ -20,10 +20,10 @@ using namespace llmc::cuda;
 
 static constexpr int64_t kRowBytes = 128; // of a panel of a ring
 
-// Of a thread, where a whole warpgroup produces and two consume. A CTA of 384 threads starts with 168 for each: the consumers would
-// wait for ever for more than the producers give.
-static constexpr int32_t kConsumerRegisters = 232, kProducerRegisters = 40;
-static_assert(2 * kConsumerRegisters + kProducerRegisters <= 3 * 168);
+// Of a thread, where a whole warpgroup produces and one or two consume. A CTA of 384 threads starts with 168 for each, one of 256, two of
+// which share a multiprocessor, with 128: the consumers would wait for ever for more than the producers give.
+static constexpr int32_t kConsumerRegisters = 232, kLoneConsumerRegisters = 216, kProducerRegisters = 40;
+static_assert(2 * kConsumerRegisters + kProducerRegisters <= 3 * 168 && kLoneConsumerRegisters + kProducerRegisters <= 2 * 128);
 
 //===----------------------------------------------------------------------===//
 // Shared memory, roles and barriers
@@ -150,7 +150,7 @@ LogicalResult Emitter::emitRoles(tile::RolesOp op) {
     return failure();
   b.setInsertionPoint(branch.elseBlock()->getTerminator());
   if (warpgroup)
-    setRegisters(b, loc, kConsumerRegisters, NVVM::SetMaxRegisterAction::increase);
+    setRegisters(b, loc, cta.threads == 128 ? kLoneConsumerRegisters : kConsumerRegisters, NVVM::SetMaxRegisterAction::increase);
   result = emit(op.getConsumers().front());
   b.setInsertionPointAfter(branch);
   closeParts();

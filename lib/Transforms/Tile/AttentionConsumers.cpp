@@ -171,7 +171,7 @@ private:
     scf::ForOp loop = steps.loop;
     SmallVector<Value> passing{flying, p}, originals;
     for (auto [i, yielded] : llvm::enumerate(loop.getYieldedValues())) {
-      if (i == steps.accIndex)
+      if (i == steps.accIndex || yielded.getDefiningOp<scf::IfOp>()) // what is put together reads the update
         continue;
       Value made = copyOf(unit, yielded, loop, known); // finish() finds it
       if (a.depth <= kNarrow && !alone()) {

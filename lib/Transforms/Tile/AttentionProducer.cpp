@@ -36,7 +36,8 @@ public:
       else
         own = loadFields(order, visit);
       Unit unit = unitAt(order, visit, own, carried[0]);
-      copyQuery(unit);
+      if (!alone())
+        copyQuery(unit);
       SmallVector<Value> yielded{endRound(unit)};
       llvm::append_range(yielded, copySteps(unit, carried.slice(1, 2)));
       llvm::append_range(yielded, next);
@@ -58,11 +59,24 @@ private:
     }
   }
 
+  /// There is one place for the query of one warpgroup, which is free when the last unit's scores are done. So it is copied behind
+  /// the keys that the ring has room for until then, and all of these are on their way meanwhile.
+  void copyQueryAt(Unit &unit, Value round) {
+    Value room = number(cast<tile::RingType>(keys.getType()).getStages() - 1);
+    Value last = arith::SubIOp::create(b, loc, before(endRound(unit)), unit.firstRound);
+    Value turn = plus(unit.firstRound, arith::MinSIOp::create(b, loc, room, last));
+    auto branch = scf::IfOp::create(b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, round, turn), /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard then(b);
+    b.setInsertionPoint(branch.thenBlock()->getTerminator());
+    copyQuery(unit);
+  }
+
   /// Head and first page of the unit's last step.
   SmallVector<Value> copySteps(Unit &unit, ValueRange last) {
     Steps &model = a.loops.back();
     Value pages = model.pages.getIndices().front(), head = unit.again.value(model.keys.getIndices().front());
     prepare(unit, pages, model.loop);
+    unit.again.values(a.query.getIndices());
     auto loop = scf::ForOp::create(b, loc, unit.begin, unit.end, unit.step, last);
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToEnd(loop.getBody());
@@ -70,6 +84,8 @@ private:
     IRMapping known;
     known.map(model.loop.getInductionVar(), wide(loop.getInductionVar()));
     SmallVector<Value> own{head, copyOf(unit, pages, model.loop, known)};
+    if (alone())
+      copyQueryAt(unit, round);
     gather(keysReady, keys, round, own, 0);
     auto branch = scf::IfOp::create(b, loc, isLess(number(0), round), /*withElseRegion=*/false);
     {

@@ -60,9 +60,10 @@ private:
   void setSchedule() {
     auto count = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI32IntegerAttr(static_cast<int32_t>(value))); };
     SmallVector<NamedAttribute> schedule{b.getNamedAttr("persistent", b.getUnitAttr())};
-    // Two warpgroups want the registers of a third, one has enough.
-    schedule.push_back(count("producers", alone() ? kThreads / 2 : kThreads));
-    if (alone() && a.depth % kPanel == 0 && panels <= 2) // else results take more registers
+    // The consumers want the registers of a warpgroup of producers, but for one warpgroup alone on its multiprocessor.
+    bool pair = alone() && a.depth % kPanel == 0 && panels <= 2; // else results take more registers
+    schedule.push_back(count("producers", alone() && !pair ? kThreads / 2 : kThreads));
+    if (pair)
       schedule.push_back(count("residents", 2));
     schedule.push_back(count("threads", alone() ? kThreads : 2 * kThreads));
     kernel->setAttr("schedule", b.getDictionaryAttr(schedule));
@@ -76,7 +77,7 @@ private:
     Operation *first = a.loops.front().loop, *next;
     for (Operation *op = first->getNextNode(); op && !op->hasTrait<OpTrait::IsTerminator>(); op = next) {
       next = op->getNextNode();
-      bool needs = behind.contains(op) || isa<tile::StoreOp, tile::ArriveOp>(op) ||
+      bool needs = behind.contains(op) || isa<tile::StoreOp, tile::ArriveOp, scf::IfOp>(op) ||
                    llvm::any_of(op->getOperands(), [&](Value x) { return x.getDefiningOp() && behind.contains(x.getDefiningOp()); });
       if (needs)
         behind.insert(op);

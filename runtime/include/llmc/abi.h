@@ -145,9 +145,11 @@ enum llmc_step_field {
   LLMC_FIELD_ARRIVALS = 10    /* int32 [query tiles of the spans, col_blocks], zero */
 };
 
-/* Tokens of a segment of a cached sequence at least, and segments of a context at most (llmc_kv_span). */
+/* Tokens of a segment of a cached sequence at least, segments of a context at most, segments of a group (llmc_kv_span). */
 #define LLMC_KV_SEGMENT 256
 #define LLMC_KV_SEGMENTS 32
+#define LLMC_KV_GROUP 8
+#define LLMC_SPAN_GROUPS 0x80000000u /* beside a variant's span_rows: its spans may be groups */
 
 /* What the dynamic row count of a launch is. */
 enum llmc_rows {
@@ -165,16 +167,19 @@ typedef struct llmc_query_tile {
   int32_t table;       /* start of the sequence's row in the block table, in elements */
 } llmc_query_tile;
 
-/* A query tile's view of one segment of its sequence's cache. Segments start at multiples of their length: LLMC_KV_SEGMENT
- * tokens, doubled until LLMC_KV_SEGMENTS of them hold a query token's context. So they are a function of the token's position
- * alone, and a tile's tokens all have the same. The spans of a tile follow each other, oldest tokens first. 40 bytes. */
+/* A query tile's view of a part of its sequence's cache: of one segment, or of a group of LLMC_KV_GROUP (the last has what is left).
+ * Segments start at multiples of their length: LLMC_KV_SEGMENT tokens, doubled until LLMC_KV_SEGMENTS of them hold a query token's
+ * context. So they are a function of the token's position alone, and a tile's tokens all have the same. What segments give is put
+ * together inside each group, oldest tokens first, then what groups give: the same sums whether spans are segments or groups.
+ * The spans of a tile follow each other, oldest tokens first. 44 bytes. */
 typedef struct llmc_kv_span {
   int32_t first_token, count, position, table; /* as of llmc_query_tile */
-  int32_t begin, end; /* positions of the segment's tokens; end: at most what the tile's last token sees */
-  int32_t slot;       /* place of its result, in tokens: `count` from here on */
+  int32_t begin, end; /* positions of the span's tokens; end: at most what the tile's last token sees */
+  int32_t slot;       /* place of its result, in tokens: `count` from here on; unused if it is the tile's only span */
   int32_t first_slot; /* of the tile's first span */
   int32_t spans;      /* of the tile */
   int32_t tile;       /* number of the tile among those of the step */
+  int32_t segment;    /* tokens of a segment */
 } llmc_kv_span;
 
 typedef struct llmc_arg_v1 {
@@ -223,12 +228,12 @@ typedef struct llmc_cuda_kernel_v1 {
 /* One of the forms of a kernel, taken for row counts up to max_rows (the token, logits or sequence
  * count; for QUERY_TILES the token count). The last variant of a launch has max_rows = UINT32_MAX.
  * A variant with span_rows works on spans of the cache: it is taken if no sequence has more than max_rows new tokens and the
- * spans' counts sum to at most span_rows. */
+ * counts of spans that are not their tile's only one sum to at most span_rows. */
 typedef struct llmc_variant_v1 {
   uint32_t max_rows;
   uint32_t row_block;  /* units = ceil(rows / row_block) * col_blocks; for QUERY_TILES: tiles (or spans) * col_blocks */
   uint32_t col_blocks; /* unit u: row block u / col_blocks, column block u % col_blocks */
-  uint32_t span_rows;  /* 0: none */
+  uint32_t span_rows;  /* 0: none; may have LLMC_SPAN_GROUPS beside it */
   const void *kernel; /* target "cpu": an llmc_kernel_fn; "cuda": a const llmc_cuda_kernel_v1 * */
   const char *name; /* of the kernel */
 } llmc_variant_v1;

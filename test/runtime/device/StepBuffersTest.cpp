@@ -13,8 +13,13 @@ using namespace llmc;
 namespace {
 
 constexpr uint32_t kTile = 16, kRoom = 1024;
-constexpr llmc_variant_v1 kForms[] = {{kTile, kTile, 2, kRoom, nullptr, "spans"}, {UINT32_MAX, 32, 2, 0, nullptr, "tiles"}};
-constexpr llmc_launch_v1 kLaunch = {0, LLMC_ROWS_QUERY_TILES, 0, 2, 0, 0, kForms, nullptr, nullptr, "attention", 0, 0};
+constexpr llmc_variant_v1 kForms[] = {{kTile, kTile, 2, kRoom | LLMC_SPAN_GROUPS, nullptr, "spans"}, {UINT32_MAX, 32, 2, 0, nullptr, "tiles"}};
+constexpr llmc_variant_v1 kWideForms[] = {{kTile, kTile, 2, kRoom, nullptr, "spans"}, {UINT32_MAX, 32, 2, 0, nullptr, "tiles"}};
+constexpr llmc_launch_v1 launchOf(const llmc_variant_v1 *forms) {
+  return {0, LLMC_ROWS_QUERY_TILES, 0, 2, 0, 0, forms, nullptr, nullptr, "attention", 0, 0};
+}
+/// Spans are segments or groups of them; of kWide only segments.
+constexpr llmc_launch_v1 kLaunch = launchOf(kForms), kWide = launchOf(kWideForms);
 
 /// A step of sequences with (new tokens, context) each; slots and ids do not matter here.
 struct Step {
@@ -22,9 +27,10 @@ struct Step {
   llmc_kv_view_v1 kv{};
   llmc_program_v1 program{};
   llmc_module_v1 module{};
+  const llmc_launch_v1 &launch;
   std::optional<StepBuffers> buffers;
 
-  explicit Step(const std::vector<std::pair<int32_t, int32_t>> &sequences) {
+  explicit Step(const std::vector<std::pair<int32_t, int32_t>> &sequences, const llmc_launch_v1 &launch = kLaunch) : launch(launch) {
     for (auto [tokens, context] : sequences) {
       for (int32_t t = context - tokens; t < context; ++t)
         positions.push_back(t);
@@ -37,8 +43,8 @@ struct Step {
     table.assign(sequences.size() * stride, 0);
     kv = {table.data(), slots.data(), stride, 0};
     program.num_launches = 1;
-    program.launches = &kLaunch;
-    module.max_tokens = 512, module.max_seqs = 32, module.max_logits = 32, module.max_context = 200000;
+    program.launches = &launch;
+    module.max_tokens = 512, module.max_seqs = 200, module.max_logits = 200, module.max_context = 200000;
     buffers.emplace(module, program, StepBufferShape{16, true, 1});
     llmc_step_v1 s{};
     s.num_tokens = uint32_t(positions.size()), s.num_seqs = uint32_t(sequences.size()), s.num_kv_groups = 1;
@@ -47,7 +53,7 @@ struct Step {
     buffers->fill(s, {});
     EXPECT_LE(buffers->used(), buffers->capacity());
   }
-  LaunchPlan plan() const { return buffers->plan(kLaunch); }
+  LaunchPlan plan() const { return buffers->plan(launch); }
   std::span<const llmc_kv_span> spans() const {
     return {static_cast<const llmc_kv_span *>(buffers->field(LLMC_FIELD_KV_SPANS, kTile)), plan().rows};
   }
@@ -57,10 +63,14 @@ struct Step {
 std::vector<std::pair<int32_t, int32_t>> segmentsOf(const Step &step, int32_t token, int32_t position) {
   std::vector<std::pair<int32_t, int32_t>> result;
   for (const llmc_kv_span &span : step.spans())
-    if (token >= span.first_token && token < span.first_token + span.count && span.begin <= position)
-      result.push_back({span.begin, std::min(span.end, position + 1)});
+    if (token >= span.first_token && token < span.first_token + span.count)
+      for (int32_t begin = span.begin; begin < std::min(span.end, position + 1); begin += span.segment)
+        result.push_back({begin, std::min({begin + span.segment, span.end, position + 1})});
   return result;
 }
+
+/// Many sequences, so that spans are groups.
+std::vector<std::pair<int32_t, int32_t>> hundred(int32_t tokens, int32_t context) { return {100, {tokens, context}}; }
 
 TEST(KVSpans, CoverEveryContextOnce) {
   const Step step({{1, 1}, {1, 256}, {1, 257}, {5, 700}, {16, 8200}, {3, 100000}});
@@ -91,42 +101,61 @@ TEST(KVSpans, AreAFunctionOfThePosition) {
 }
 
 TEST(KVSpans, OfATileFollowEachOther) {
-  const Step step({{16, 8200}, {2, 600}});
-  int32_t slot = 0, tile = -1;
-  std::vector<int32_t> left;
-  for (const llmc_kv_span &span : step.spans()) {
-    if (left.empty() || left.back() == 0) {
-      left.push_back(span.spans);
-      ++tile;
+  const Step step({{16, 8200}, {2, 600}, {1, 30}});
+  int32_t slot = 0;
+  std::vector<int32_t> spans;
+  for (size_t i = 0; i < step.spans().size(); i += size_t(spans.back())) {
+    const llmc_kv_span &first = step.spans()[i];
+    for (int32_t part = 0; part < first.spans; ++part) {
+      const llmc_kv_span &span = step.spans()[i + size_t(part)];
+      EXPECT_EQ(span.spans, first.spans);
       EXPECT_EQ(span.first_slot, slot);
+      EXPECT_EQ(span.slot, slot + part * first.count);
+      EXPECT_EQ(span.begin, part * span.segment);
+      EXPECT_EQ(span.tile, int32_t(spans.size()));
     }
-    --left.back();
-    EXPECT_EQ(span.tile, tile);
-    EXPECT_EQ(span.slot, slot);
-    slot += span.count;
+    spans.push_back(first.spans);
+    slot += first.spans > 1 ? first.spans * first.count : 0; // a tile's only span needs no place
   }
-  EXPECT_EQ(left.back(), 0);
   // 8184 .. 8191 have 32 segments of 256 tokens, 8192 .. 8199 17 of 512.
-  EXPECT_EQ(tile, 2);
+  EXPECT_EQ(spans, (std::vector<int32_t>{32, 17, 3, 1}));
   EXPECT_EQ(slot, 8 * 32 + 8 * 17 + 2 * 3);
   const auto *arrivals = static_cast<const int32_t *>(step.buffers->field(LLMC_FIELD_ARRIVALS, kTile));
-  for (int i = 0; i < 3 * 2; ++i)
+  for (int i = 0; i < 4 * 2; ++i)
     EXPECT_EQ(arrivals[i], 0);
+}
+
+TEST(KVSpans, AreGroupsWhereTheyFillACard) {
+  const Step few({{1, 3000}}), filled(hundred(1, 3000)), wide(hundred(1, 3000), kWide);
+  EXPECT_EQ(few.spans().size(), 12u);
+  ASSERT_EQ(filled.spans().size(), 200u);
+  EXPECT_EQ(filled.spans()[1].begin, 8 * 256);
+  EXPECT_EQ(filled.spans()[1].end, 3000);
+  EXPECT_EQ(segmentsOf(filled, 7, 2999), segmentsOf(few, 0, 2999));
+  EXPECT_STREQ(wide.plan().variant->name, "tiles"); // 1200 places
+  // A tile's only span needs no place.
+  const Step whole(hundred(5, 2048));
+  EXPECT_EQ(whole.spans().size(), 100u);
+  EXPECT_EQ(whole.spans()[99].spans, 1);
+  // Segments that have no room.
+  EXPECT_EQ(Step({{16, 16384}, {16, 16384}, {16, 16384}}).spans().size(), 3 * 4u);
 }
 
 TEST(KVSpans, WhatHasNoRoomTakesAnotherVariant) {
   EXPECT_STREQ(Step({{17, 17}, {1, 100}}).plan().variant->name, "tiles"); // more than a tile
-  EXPECT_STREQ(Step({{16, 16384}, {16, 16384}}).plan().variant->name, "spans"); // 2 * 16 * 32 = 1024
-  const Step full({{16, 16384}, {16, 16384}, {1, 1}});
+  EXPECT_STREQ(Step({{16, 16384}, {16, 16384}, {1, 1}}, kWide).plan().variant->name, "spans"); // 2 * 16 * 32 = 1024
+  const Step full({{16, 16384}, {16, 16384}, {1, 300}}, kWide);
   EXPECT_STREQ(full.plan().variant->name, "tiles");
   EXPECT_EQ(full.plan().units, 3 * 2);
   EXPECT_STREQ(Step({{1, 1}, {0, 50}}).plan().variant->name, "spans"); // a sequence with nothing new
 }
 
 TEST(KVSpans, TheCostModelCountsTheSame) {
-  for (uint64_t sequences : {1, 3})
+  for (uint64_t sequences : {1, 3, 120})
     for (uint64_t tokens : {1, 4, 16, 20})
       for (uint64_t context : {20, 300, 6400, 8200, 100000}) {
+        if (sequences * tokens > 512)
+          continue;
         const Step step(std::vector<std::pair<int32_t, int32_t>>(sequences, {int32_t(tokens), int32_t(context)}));
         const LaunchForm form = formOf(kLaunch, {sequences, tokens, context});
         EXPECT_STREQ(form.variant->name, step.plan().variant->name) << sequences << " " << tokens << " " << context;

@@ -9,6 +9,9 @@
 using namespace mlir;
 using namespace llmc;
 
+/// Steps of so many tokens leave a GPU room for a CTA for each head of each.
+static constexpr uint32_t kHeadsApart = 64;
+
 /// Rotary pairs of a table [?, 2 * pairs].
 static int64_t pairsOf(Value table) { return columnsOf(table) / 2; }
 
@@ -80,9 +83,9 @@ static void storeValue(KernelBuilder &k, const KVGeometry &kv, Value view, Value
   tile::StoreSliceOp::create(k.b, k.loc, vector, view, indices, tile::Axis::N, token, 0, kv.values);
 }
 
-/// The step's slot for this unit's token; body(block, token) runs where it has one.
-static void withSlot(KernelBuilder &k, Value slots, llvm::function_ref<void(Value block, Value token)> body) {
-  Value slot = k.load(k.b.getI32Type(), slots, {k.unit()});
+/// The step's slot for a row's token; body(block, token) runs where it has one.
+static void withSlot(KernelBuilder &k, Value slots, Value row, llvm::function_ref<void(Value block, Value token)> body) {
+  Value slot = k.load(k.b.getI32Type(), slots, {row});
   Value wanted = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::sge, slot, k.i32(0));
   auto branch = scf::IfOp::create(k.b, k.loc, wanted, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(k.b);
@@ -159,7 +162,7 @@ struct LowerKVAppend : OpRewritePattern<lm::KVAppendOp> {
     dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
       Value keys = tile::ViewOp::create(k.b, k.loc, kv.keysType, k.buffer(0), 0);
       Value values = tile::ViewOp::create(k.b, k.loc, kv.valuesType, k.buffer(0), kv.valuesOffset);
-      withSlot(k, k.buffer(3), [&](Value block, Value token) {
+      withSlot(k, k.buffer(3), k.unit(), [&](Value block, Value token) {
         k.loop(k.index(0), k.index(kv.heads), 1, [&](Value head) {
           storeKey(k, kv, keys, block, head, token, k.load(k.vec({kv.kDim}), k.buffer(1), {k.unit(), head, k.index(0)}), 0);
           storeValue(k, kv, values, block, head, token, k.load(k.vec({kv.vDim}), k.buffer(2), {k.unit(), head, k.index(0)}));
@@ -191,24 +194,39 @@ struct LowerRopeAppend : OpRewritePattern<lm::RopeAppendOp> {
     bool narrow = getElementTypeOrSelf(op.getQuery().getType()).isBF16();
     std::string name = ("rope_append_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + Twine(pairs) +
                         (narrow ? "_bf16" : "")).str();
-    dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
-      Value input = k.buffer(0), table = k.buffer(1);
-      k.loop(k.index(0), k.index(heads), 1, [&](Value head) {
-        storeHead(k, rotate(k, input, table, k.unit(), head, headDim, pairs), k.buffer(4), k.unit(), head, pairs);
-      });
-      zeroPadding(k, k.buffer(4), k.unit(), heads, headDim);
+    auto query = [&](KernelBuilder &k, Value row, Value head) {
+      storeHead(k, rotate(k, k.buffer(0), k.buffer(1), row, head, headDim, pairs), k.buffer(4), row, head, pairs);
+    };
+    auto append = [&](KernelBuilder &k, Value row, llvm::function_ref<void(llvm::function_ref<void(Value)>)> forHeads) {
       Value keys = tile::ViewOp::create(k.b, k.loc, kv.keysType, k.buffer(2), 0);
       Value values = tile::ViewOp::create(k.b, k.loc, kv.valuesType, k.buffer(2), kv.valuesOffset);
-      withSlot(k, k.buffer(3), [&](Value block, Value token) {
-        k.loop(k.index(0), k.index(kv.heads), 1, [&](Value head) {
-          Rotated y = rotate(k, input, table, k.unit(), k.addIndex(head, heads), headDim, pairs);
+      withSlot(k, k.buffer(3), row, [&](Value block, Value token) {
+        forHeads([&](Value head) {
+          Rotated y = rotate(k, k.buffer(0), k.buffer(1), row, k.addIndex(head, heads), headDim, pairs);
           storeKey(k, kv, keys, block, head, token, y.low, 0);
           storeKey(k, kv, keys, block, head, token, y.high, pairs);
           storeKey(k, kv, keys, block, head, token, y.rest, 2 * pairs);
-          Value v = k.load(k.vec({headDim}), input, {k.unit(), k.addIndex(head, heads + kv.heads), k.index(0)});
+          Value v = k.load(k.vec({headDim}), k.buffer(0), {row, k.addIndex(head, heads + kv.heads), k.index(0)});
           storeValue(k, kv, values, block, head, token, v);
         });
       });
+    };
+    if (isForGPU(op)) { // few tokens: a unit is a head, so that no head waits for another's loads
+      int64_t units = heads + kv.heads;
+      dispatch.variant(kHeadsApart, 1, units, name + "_heads", buffers, [&](KernelBuilder &k) {
+        Value row = k.divIndex(k.unit(), units), head = k.remIndex(k.unit(), units), first = k.index(heads);
+        auto compared = [&](arith::CmpIPredicate how, Value with) -> Value { return arith::CmpIOp::create(k.b, k.loc, how, head, with); };
+        k.when(compared(arith::CmpIPredicate::ult, first), [&] { query(k, row, head); });
+        k.when(compared(arith::CmpIPredicate::uge, first), [&] {
+          append(k, row, [&](llvm::function_ref<void(Value)> body) { body(arith::SubIOp::create(k.b, k.loc, head, first)); });
+        });
+        k.when(compared(arith::CmpIPredicate::eq, k.index(0)), [&] { zeroPadding(k, k.buffer(4), row, heads, headDim); });
+      });
+    }
+    dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
+      k.loop(k.index(0), k.index(heads), 1, [&](Value head) { query(k, k.unit(), head); });
+      zeroPadding(k, k.buffer(4), k.unit(), heads, headDim);
+      append(k, k.unit(), [&](llvm::function_ref<void(Value)> body) { k.loop(k.index(0), k.index(kv.heads), 1, body); });
     });
     dispatch.replace(rewriter);
     return success();

@@ -56,6 +56,8 @@ struct LowerEmbedding : OpRewritePattern<lm::EmbeddingOp> {
   }
 };
 
+constexpr int64_t kHeldSteps = 16, kHeldColumns = 8192; // of a row in registers
+
 struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lm::RMSNormOp op, PatternRewriter &rewriter) const override {
@@ -72,17 +74,31 @@ struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
     if (static_cast<float>(eps) != 1e-5f) // part of the name where it is not the usual one: kernels are shared by name
       name += "_eps" + llvm::utohexstr(llvm::bit_cast<uint32_t>(static_cast<float>(eps)));
     int64_t step = stepColumns(op, columns);
+    int64_t steps = pad32(columns) / step;
+    // A GPU has the whole row in its registers: it is read once, the weight with it.
+    bool held = isForGPU(op) && steps <= kHeldSteps && columns <= kHeldColumns;
     dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
       Value row = k.unit();
-      Value squares = k.loop(k.index(0), k.index(pad32(columns)), step, {k.splat({step}, 0.0)},
+      SmallVector<Value> xs, ws;
+      for (int64_t i = 0; held && i < steps; ++i) {
+        xs.push_back(k.load(k.vec({step}), k.buffer(0), {row, k.index(i * step)}));
+        ws.push_back(k.load(k.vec({step}), k.buffer(1), {k.index(0), k.index(i * step)}));
+      }
+      Value squares = held ? k.splat({step}, 0.0) : k.loop(k.index(0), k.index(pad32(columns)), step, {k.splat({step}, 0.0)},
                              [&](Value column, ValueRange acc) -> KernelBuilder::Values {
         Value x = k.load(k.vec({step}), k.buffer(0), {row, column});
         return {k.fma(x, x, acc[0])};
       })[0];
+      for (Value x : xs)
+        squares = k.fma(x, x, squares);
       Value sum = k.reduce(tile::Reduction::Add, squares);
       Value mean = k.div(sum, k.number(columns));
       Value root = math::SqrtOp::create(k.b, k.loc, k.add(mean, k.number(eps)));
       Value factor = k.spread(k.div(k.number(1.0), root), {step});
+      for (auto [i, x, w] : llvm::enumerate(xs, ws))
+        writeColumns(k, k.mul(k.mul(x, factor), w), format, 2, row, k.index(static_cast<int64_t>(i) * step));
+      if (held)
+        return;
       forEachStep(k, columns, step, [&](Value column) {
         Value x = k.load(k.vec({step}), k.buffer(0), {row, column});
         Value w = k.load(k.vec({step}), k.buffer(1), {k.index(0), column});

@@ -307,6 +307,23 @@ LogicalResult CopyAsyncOp::verify() {
   return success();
 }
 
+LogicalResult UnpackAsyncOp::verify() {
+  auto memref = cast<MemRefType>(getMemref().getType());
+  auto ring = cast<RingType>(getRing().getType());
+  bool paired = memref.getRank() == 4;
+  if (!isQuantized(getFormat()) || recordK(getFormat()) > 64)
+    return emitOpError("expected a format with records of at most 64 k, got ") << stringifyFormat(getFormat());
+  if (!memref.getElementType().isInteger(8) || !memref.hasStaticShape() || (memref.getRank() != 3 && !paired) ||
+      (paired && memref.getDimSize(1) != 2) || memref.getShape().back() != recordBytes(getFormat()))
+    return emitOpError("expected a memref [panels, records, ") << recordBytes(getFormat()) << "] or [pairs, 2, records, ..] of i8, got " << memref;
+  if (ring.getColumns() != 64 || ring.getRows() % 64 || (paired && ring.getRows() != 128))
+    return emitOpError("expected a ring of a multiple of 64 rows (for pairs 128) and 64 columns, got ") << ring;
+  auto roles = getOperation()->getParentOfType<RolesOp>();
+  if (!roles || !roles.getUnpacking())
+    return emitOpError("expected the producer of tile.roles with unpacking");
+  return success();
+}
+
 LogicalResult GatherAsyncOp::verify() {
   auto memref = cast<MemRefType>(getMemref().getType()), table = cast<MemRefType>(getTable().getType());
   auto ring = cast<RingType>(getRing().getType());

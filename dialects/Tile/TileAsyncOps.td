@@ -81,13 +81,13 @@ def Tile_RolesOp : Tile_AsyncOp<"roles", [SingleBlock, NoTerminator, NoRegionArg
   let summary = "what the copying warp and what the computing warps do";
   let description = [{
     The producer's region is run by the first thread of the schedule's `producers`, with `warps` by the first thread of each of
-    their warps (copies that are dealt to warps, tile.gather_async, need them; the others take the first); the consumers' by the
-    `threads` before them. They run side by side and meet only at pipelines. Where the producers are a whole warpgroup, they
+    their warps (copies that are dealt to warps, tile.gather_async, need them; the others take the first), with `unpacking` by all
+    threads, a warpgroup (tile.unpack_async needs them; copies take the first); the consumers' by the `threads` before them. They run side by side and meet only at pipelines. Where the producers are a whole warpgroup, they
     leave their registers to the consumers.
 
     Example: `tile.roles producer { ... } consumers { ... }`
   }];
-  let arguments = (ins UnitAttr:$warps);
+  let arguments = (ins UnitAttr:$warps, UnitAttr:$unpacking);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumers);
   let assemblyFormat = "`producer` $producer `consumers` $consumers attr-dict";
 }
@@ -183,6 +183,27 @@ def Tile_CopyAsyncOp : Tile_AsyncOp<"copy_async", [MemoryEffects<[MemRead, MemWr
                        Tile_Pipeline:$pipeline, DefaultValuedAttr<I64Attr, "0">:$panel);
   let assemblyFormat = [{
     $memref `[` $indices `]` `box` $box `to` $ring `[` $round `]` `signals` $pipeline attr-dict
+    `:` type($memref) `,` type($ring) `,` type($pipeline)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_UnpackAsyncOp : Tile_AsyncOp<"unpack_async", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "producer: writes codes as bf16 to the slot of a round";
+  let description = [{
+    Memref [panels, records, bytes] of the format's records of 16 rows, from `panel` and `record` on: 64 k of as many panels as the
+    ring has rows; in place of panels past the memref's end its last comes again. Of a memref [pairs, 2, records, bytes] the slot's
+    rows are eight of a pair's first panel and eight of its second by turns. Values are dequantised in f32 and rounded to bf16.
+
+    The codes are read first; then the threads wait until the slot is free, and the first announces how many bytes of copies will
+    come beside them, as tile.acquire does.
+
+    Example: `tile.unpack_async %w[%panel, %record] q4_0 to %ring[%i] signals %p expects 16384 : memref<36x9x576xi8>, !tile.ring<128 x 64, 4>, !tile.pipeline<4>`
+  }];
+  let arguments = (ins AnyMemRef:$memref, Index:$panel, Index:$record, Tile_FormatAttr:$format, Tile_Ring:$ring, Index:$round,
+                       Tile_Pipeline:$pipeline, I64Attr:$bytes);
+  let assemblyFormat = [{
+    $memref `[` $panel `,` $record `]` $format `to` $ring `[` $round `]` `signals` $pipeline `expects` $bytes attr-dict
     `:` type($memref) `,` type($ring) `,` type($pipeline)
   }];
   let hasVerifier = 1;

@@ -39,6 +39,8 @@ def Tile_Format : Tile_I32Enum<"Format", "memory form of a packed right operand"
   I32EnumAttrCase<"Q3_K", 11, "q3_k">, I32EnumAttrCase<"Q4_K", 12, "q4_k">, I32EnumAttrCase<"Q5_K", 13, "q5_k">,
   I32EnumAttrCase<"Q6_K", 14, "q6_k">, I32EnumAttrCase<"IQ4_NL", 15, "iq4_nl">, I32EnumAttrCase<"IQ4_XS", 16, "iq4_xs">]>;
 
+def Tile_FormatAttr : EnumAttr<Tile_Dialect, Tile_Format, "format">;
+
 def Tile_Arith : Tile_I32Enum<"DotArith", "rounding and order of a dot product", [
   I32EnumAttrCase<"F32", 0, "f32">,             // one f32 FMA chain per result over ascending k
   I32EnumAttrCase<"BF16_EO32", 1, "bf16_eo32">, // per 32 k: even-k and odd-k FMA chains from 0, then c + (even + odd)

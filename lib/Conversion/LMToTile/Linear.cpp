@@ -35,10 +35,17 @@ struct Product {
   int64_t columns() const { return 16 * panels; }
   /// Pipelines pay, and stay loops, from a few steps of k on.
   bool wide() const { return arith == lm::Arith::BF16 && format == tile::Format::BF16NK && k >= 256; }
+  /// A pipeline's producers unpack its codes: records that fill whole steps.
+  bool unpacks() const {
+    int64_t record = tile::recordK(format);
+    return arith == lm::Arith::BF16 && tile::isQuantized(format) && record <= 64 && k >= 256 && llvm::alignTo(k, record) % 64 == 0;
+  }
   Epilogue needs(Epilogue epilogue) const { return tile::recordK(format) > 64 ? Epilogue::LongRecords : epilogue; }
-  /// With more tokens the scaling of sums costs more than that of weights, which all tokens share; a minimum doubles the products.
+  /// With more tokens the scaling of sums costs more than that of weights, which all tokens share; a minimum doubles the products,
+  /// long records have many scales.
   bool takesCodes(const LinearSchedule &schedule) const {
-    return tile::hasScalesOf32(format) && schedule.tokens <= (tile::codedForm(format).minimum ? 16 : 32);
+    int64_t most = tile::hasScalesOf32(format) && tile::codedForm(format).minimum ? 16 : tile::recordK(format) > 64 ? 32 : 64;
+    return tile::hasScalesOf32(format) && !schedule.pipelined && schedule.tokens <= most;
   }
   /// Column blocks of a launch.
   int64_t take(const LinearSchedule &schedule, int64_t panelsOfAll) {
@@ -229,7 +236,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     int64_t panels = p.n / 16;
     // A residual whose columns end inside a unit is masked column by column: as many registers as a bias.
     bool crowded = bias || (residual && panels % 8);
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(crowded ? Epilogue::Bias : Epilogue::None), panels, p.k)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(crowded ? Epilogue::Bias : Epilogue::None), panels, p.k, p.unpacks())) {
       int64_t blocks = p.take(schedule, panels);
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();
@@ -278,7 +285,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     // n is a multiple of 16 (lm-fuse-gate-up); an odd panel leaves 16 columns of padding to be zeroed.
     int64_t pairs = n / 16;
     bool ragged = n % 32;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), Epilogue::Gated, pairs, p.k)) {
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), Epilogue::Gated, pairs, p.k, p.unpacks())) {
       int64_t blocks = p.take(schedule, pairs);
       std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + schedule.name.str();
       dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {

@@ -30,12 +30,14 @@ static constexpr LinearSchedule kTensorCoreFew[] = {
     {"m8", 8, 8, 8, 8, 0, 1, 128, 1, false, 8},
     {"m16", 16, 16, 16, 16, 0, 1, 64, 1, false, 8},
     {"m32", 32, 32, 32, 32, 0, 1, 64, 1, false, 8},
+    {"m64", 64, 64, 64, 64, 0, 1, 32, 1, false, 8},
 };
 static constexpr LinearSchedule kTensorCoreFewGated[] = {
     {"m1", 1, 1, 1, 1, 0, 1, 64, 1, false, 8},
     {"m8", 8, 8, 8, 8, 0, 1, 64, 1, false, 8},
     {"m16", 16, 16, 16, 16, 0, 1, 32, 1, false, 8},
     {"m32", 32, 32, 32, 32, 0, 1, 32, 1, false, 8},
+    {"m64", 64, 64, 64, 64, 0, 1, 32, 1, false, 8},
 };
 // Of many a unit is a CTA of four warps with a panel of 16 output columns each. Two tiles of sums, or the scales of records of 256 k,
 // leave room for half as many tokens.
@@ -132,23 +134,32 @@ static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule>
   return classes;
 }
 
-/// Weights that are no pipeline's: of codes, or dense ones of an odd shape.
-static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, int64_t k) {
+/// Weights of codes, or dense ones of an odd shape. `unpacks`: of many tokens pipelines whose producers unpack.
+static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, int64_t panels, int64_t k, bool unpacks) {
   bool gated = epilogue == Epilogue::Gated, records = epilogue == Epilogue::LongRecords;
   llvm::SmallVector<LinearSchedule> classes(gated ? llvm::ArrayRef(kTensorCoreFewGated) : llvm::ArrayRef(kTensorCoreFew));
   for (LinearSchedule &x : classes)
     while (x.splits > 1 && k / std::max<int64_t>(x.stepK, records ? 256 : 32) < x.splits) // none without a step
       x.splits /= 2;
-  classes.push_back(gated || records ? kTensorCoreManyCrowded : kTensorCoreMany);
+  if (!unpacks) { // the scales of long records leave no registers for 64 tokens
+    classes.pop_back();
+    classes.push_back(gated || records ? kTensorCoreManyCrowded : kTensorCoreMany);
+    return classes;
+  }
+  llvm::SmallVector<LinearSchedule> table(gated ? llvm::ArrayRef(kWarpgroupsGated) : llvm::ArrayRef(kWarpgroups));
+  llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels > 8; }); // a third warpgroup's registers are the producers'
+  for (const LinearSchedule &x : tilesFor(table, epilogue, panels, k))
+    if (x.maxRows > classes.back().maxRows)
+      classes.push_back(x);
   return classes;
 }
 
-llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k) {
+llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks) {
   using Table = llvm::ArrayRef<LinearSchedule>;
   if (arith == lm::Arith::BF16 && wide)
     return tilesFor(epilogue == Epilogue::Gated ? Table(kWarpgroupsGated) : kWarpgroups, epilogue, panels, k);
   if (arith == lm::Arith::BF16)
-    return tensorCoreSchedules(epilogue, k);
+    return tensorCoreSchedules(epilogue, panels, k, unpacks);
   bool codes = arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32;
   return llvm::SmallVector<LinearSchedule>(codes ? Table(kQuantized) : Table(kWide));
 }

@@ -31,7 +31,7 @@ enum class Epilogue { None, Bias, Gated, LongRecords };
 
 /// The classes of an arithmetic for a product of `panels` panels over `k`, ascending; `wide`: dense bf16 weights in whole steps of k, on
 /// a GPU. Measured: docs/performance.md.
-llvm::SmallVector<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k);
+llvm::SmallVector<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks = false);
 
 /// Query tokens of an attention tile: decode and prefill.
 inline constexpr uint32_t kDecodeQueryTokens = 1;

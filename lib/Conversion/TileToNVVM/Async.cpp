@@ -24,6 +24,9 @@ static constexpr int64_t kRowBytes = 128; // of a panel of a ring
 // which share a multiprocessor, with 128: the consumers would wait for ever for more than the producers give.
 static constexpr int32_t kConsumerRegisters = 232, kLoneConsumerRegisters = 216, kProducerRegisters = 40;
 static_assert(2 * kConsumerRegisters + kProducerRegisters <= 3 * 168 && kLoneConsumerRegisters + kProducerRegisters <= 2 * 128);
+// The same where the producers unpack codes for two consumers.
+static constexpr int32_t kFewerConsumerRegisters = 216, kUnpackerRegisters = 72;
+static_assert(2 * kFewerConsumerRegisters + kUnpackerRegisters <= 3 * 168);
 
 //===----------------------------------------------------------------------===//
 // Shared memory, roles and barriers
@@ -54,9 +57,12 @@ LogicalResult Emitter::emitAllocPipeline(tile::AllocPipelineOp op) {
   int64_t stages = cast<tile::PipelineType>(op.getType()).getStages();
   dynamicPlaces[op.getResult()] = dynamicOffset;
   dynamicOffset += 16 * stages;
+  // Copies count bytes for the thread that announces them; of those who unpack, every warp arrives.
+  bool unpacked = llvm::any_of(op->getUsers(), [](Operation *user) { return isa<tile::UnpackAsyncOp>(user); });
+  int64_t full = 1 + (unpacked ? cta.producers / 32 : 0);
   when(less(thread, index(1)), [&] {
     for (int64_t stage = 0; stage < stages; ++stage) {
-      NVVM::MBarrierInitOp::create(b, loc, barrier(op.getResult(), index(stage), /*empty=*/false), i32(1), Value());
+      NVVM::MBarrierInitOp::create(b, loc, barrier(op.getResult(), index(stage), /*empty=*/false), i32(full), Value());
       NVVM::MBarrierInitOp::create(b, loc, barrier(op.getResult(), index(stage), /*empty=*/true), i32(cta.warps()), Value());
     }
     NVVM::FenceMbarrierInitOp::create(b, loc);
@@ -80,22 +86,26 @@ std::pair<Value, Value> Emitter::slotOf(Value round, int64_t stages) {
 
 static constexpr int64_t kTicks = 10'000'000; // of one attempt to wait; it is repeated until the phase is over
 
-/// Whether a thread of each of the producer's warps runs an op.
-static bool isWarps(Operation *op) {
+/// Whether more than one of the producers' threads run an op.
+static bool isMany(Operation *op) {
   auto roles = op->getParentOfType<tile::RolesOp>();
-  return roles && roles.getWarps();
+  return roles && (roles.getWarps() || roles.getUnpacking());
 }
 
 LogicalResult Emitter::emitAcquire(tile::AcquireOp op) {
-  auto [slot, parity] = slotOf(scalar(op.getRound()), cast<tile::PipelineType>(op.getPipeline().getType()).getStages());
+  acquire(op.getPipeline(), op.getRound(), op.getBytes(), isMany(op));
+  return success();
+}
+
+void Emitter::acquire(Value pipeline, Value round, int64_t bytes, bool manyThreads) {
+  auto [slot, parity] = slotOf(scalar(round), cast<tile::PipelineType>(pipeline.getType()).getStages());
   // The first filling waits for the phase before the first, which counts as over.
   Value before = arith::XOrIOp::create(b, loc, parity, i32(1));
-  NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier(op.getPipeline(), slot, /*empty=*/true), before, i32(kTicks));
-  when(isWarps(op) ? isFirstProducer() : Value(), [&] {
-    NVVM::MBarrierArriveExpectTxOp::create(b, loc, Type(), barrier(op.getPipeline(), slot, /*empty=*/false), i32(op.getBytes()),
-                                           NVVM::MemScopeKind::CTA, /*relaxed=*/false, Value());
+  NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier(pipeline, slot, /*empty=*/true), before, i32(kTicks));
+  when(manyThreads ? isFirstProducer() : Value(), [&] {
+    NVVM::MBarrierArriveExpectTxOp::create(b, loc, Type(), barrier(pipeline, slot, /*empty=*/false), i32(bytes), NVVM::MemScopeKind::CTA,
+                                           /*relaxed=*/false, Value());
   });
-  return success();
 }
 
 LogicalResult Emitter::emitAwait(tile::AwaitOp op) {
@@ -133,7 +143,9 @@ static void setRegisters(OpBuilder &b, Location loc, int32_t count, NVVM::SetMax
 
 // A warpgroup of producers gives most of its registers to the consumers (PTX ISA 9.7.19.5).
 LogicalResult Emitter::emitRoles(tile::RolesOp op) {
-  bool warpgroup = cta.producers == 128;
+  bool warpgroup = cta.producers == 128, unpacking = op.getUnpacking();
+  if (unpacking && !warpgroup)
+    return op.emitOpError("expected a warpgroup of producers that unpack, got ") << cta.producers << " threads";
   if (cta.producers % 32 || cta.producers < 32 || cta.producers > 128)
     return op.emitOpError("expected a schedule with one to four warps of producers, got ") << cta.producers << " threads";
   openParts();
@@ -142,15 +154,16 @@ LogicalResult Emitter::emitRoles(tile::RolesOp op) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
   if (warpgroup)
-    setRegisters(b, loc, kProducerRegisters, NVVM::SetMaxRegisterAction::decrease);
+    setRegisters(b, loc, unpacking ? kUnpackerRegisters : kProducerRegisters, NVVM::SetMaxRegisterAction::decrease);
   LogicalResult result = success();
   Value lane = arith::AndIOp::create(b, loc, thread, index(31));
-  when(op.getWarps() ? equal(lane, index(0)) : isFirstProducer(), [&] { result = emit(op.getProducer().front()); });
+  when(unpacking ? Value() : op.getWarps() ? equal(lane, index(0)) : isFirstProducer(), [&] { result = emit(op.getProducer().front()); });
   if (failed(result))
     return failure();
   b.setInsertionPoint(branch.elseBlock()->getTerminator());
   if (warpgroup)
-    setRegisters(b, loc, cta.threads == 128 ? kLoneConsumerRegisters : kConsumerRegisters, NVVM::SetMaxRegisterAction::increase);
+    setRegisters(b, loc, unpacking ? kFewerConsumerRegisters : cta.threads == 128 ? kLoneConsumerRegisters : kConsumerRegisters,
+                 NVVM::SetMaxRegisterAction::increase);
   result = emit(op.getConsumers().front());
   b.setInsertionPointAfter(branch);
   closeParts();
@@ -214,7 +227,7 @@ LogicalResult Emitter::emitCopyAsync(tile::CopyAsyncOp op) {
   Values coordinates;
   for (Value index : llvm::reverse(op.getIndices()))
     coordinates.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), scalar(index)));
-  when(isWarps(op) ? isFirstProducer() : Value(), [&] { copyBox(*map, target, coordinates, barrier(op.getPipeline(), slot, /*empty=*/false)); });
+  when(isMany(op) ? isFirstProducer() : Value(), [&] { copyBox(*map, target, coordinates, barrier(op.getPipeline(), slot, /*empty=*/false)); });
   return success();
 }
 

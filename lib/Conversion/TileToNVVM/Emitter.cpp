@@ -85,6 +85,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::AwaitOp x) { return emitAwait(x); })
       .Case([&](tile::ReleaseOp x) { return emitRelease(x); })
       .Case([&](tile::CopyAsyncOp x) { return emitCopyAsync(x); })
+      .Case([&](tile::UnpackAsyncOp x) { return emitUnpackAsync(x); })
       .Case([&](tile::StartOp x) { return emitStart(x); })
       .Case([&](tile::WarpgroupDotOp x) { return emitWarpgroupDot(x); })
       .Case([&](tile::WaitOp x) { return emitWait(x); })

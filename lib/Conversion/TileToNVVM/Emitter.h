@@ -92,6 +92,8 @@ private:
   mlir::LogicalResult emitAwait(tile::AwaitOp op);
   mlir::LogicalResult emitRelease(tile::ReleaseOp op);
   mlir::LogicalResult emitCopyAsync(tile::CopyAsyncOp op);
+  mlir::LogicalResult emitUnpackAsync(tile::UnpackAsyncOp op); ///< UnpackAsync.cpp
+  void acquire(mlir::Value pipeline, mlir::Value round, int64_t bytes, bool manyThreads);
   mlir::LogicalResult emitStart(tile::StartOp op);
   mlir::LogicalResult emitWarpgroupDot(tile::WarpgroupDotOp op);
   mlir::LogicalResult emitWait(tile::WaitOp op);

@@ -50,27 +50,22 @@ Value Emitter::pair(Value low, Value high) {
 void Emitter::dequantize(const PackedRef &ref, Value panel, int64_t groupOfK, int64_t offset, Value words[4]) {
   RowCodes codes = rowCodes(ref, panel, groupOfK, offset);
   CodedForm form = tile::codedForm(ref.type.getFormat());
-  float zero = form.table ? 128.0f : form.zero;
-  auto value = [&](Value word, int64_t shift, int64_t mask) -> Value {
-    Value code = word;
-    if (shift)
-      code = arith::ShRUIOp::create(b, loc, code, i32(shift));
-    if (shift + llvm::popcount(static_cast<uint64_t>(mask)) < 32)
-      code = arith::AndIOp::create(b, loc, code, i32(mask));
-    Value q = arith::UIToFPOp::create(b, loc, b.getF32Type(), code);
+  Value bytes[2] = {codes.first, codes.second};
+  if (!codes.second) { // nibbles: k = 8t + b in the low nibble of byte b, 8t + 4 + b in the high one
+    bytes[1] = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, codes.first, i32(4)), i32(0x0F0F0F0F));
+    bytes[0] = arith::AndIOp::create(b, loc, codes.first, i32(0x0F0F0F0F));
+  }
+  // A byte c under 0x4B0000 is the f32 2^23 + c: a permutation and a subtraction, where a conversion takes as long as four of them.
+  Value offsetOfZero = constantF32(8388608.0f + (form.table ? 128.0f : form.zero));
+  auto value = [&](Value word, int64_t byte) -> Value {
+    Value bits = intrinsic("llvm.nvvm.prmt", b.getI32Type(), {word, i32(0x4B000000), i32(0x7440 + byte)});
+    Value q = arith::SubFOp::create(b, loc, LLVM::BitcastOp::create(b, loc, b.getF32Type(), bits), offsetOfZero);
     if (codes.minimum)
       return LLVM::FMAOp::create(b, loc, q, codes.scale, codes.minimum);
-    return arith::MulFOp::create(b, loc, arith::SubFOp::create(b, loc, q, constantF32(zero)), codes.scale);
+    return arith::MulFOp::create(b, loc, q, codes.scale);
   };
-  for (int64_t i = 0; i < 4; ++i) {
-    if (codes.second) {
-      Value word = i < 2 ? codes.first : codes.second;
-      words[i] = pair(value(word, i % 2 * 16, 255), value(word, i % 2 * 16 + 8, 255));
-      continue;
-    }
-    int64_t shift = i % 2 * 16 + i / 2 * 4; // k = 8t + b in the low nibble of byte b, 8t + 4 + b in the high one
-    words[i] = pair(value(codes.first, shift, 15), value(codes.first, shift + 8, 15));
-  }
+  for (int64_t i = 0; i < 4; ++i)
+    words[i] = pair(value(bytes[i / 2], i % 2 * 2), value(bytes[i / 2], i % 2 * 2 + 1));
 }
 
 FailureOr<Emitter::WeightWords> Emitter::weightWords(const PackedRef &ref, int64_t tile, int64_t groupOfK) {

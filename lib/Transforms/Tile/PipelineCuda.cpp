@@ -45,17 +45,19 @@ struct Products {
   int64_t count = 1;
   tile::LoadOp left;
   SmallVector<tile::LoadPackedOp, 2> panels; // in the order of the loop's results
+  tile::Format format = tile::Format::BF16NK;
   int64_t rows = 0, columns = 0; // of a unit; of the weights' rows: 64 for each warpgroup
 
   bool paired() const { return panels.size() == 2; }
+  bool codes() const { return format != tile::Format::BF16NK; } // the producers unpack them
 };
 
-/// Whether two operands are the first and the second half of the same pairs of panels: [pairs, 2, 16, k].
+/// Whether two operands are the first and the second half of the same pairs of panels: [pairs, 2, 16, k] or [pairs, 2, records, bytes].
 bool alternate(tile::LoadPackedOp first, tile::LoadPackedOp second) {
   if (first.getMemref() != second.getMemref())
     return false;
   auto type = cast<MemRefType>(first.getMemref().getType());
-  if (type.getRank() != 4 || type.getDimSize(1) != 2 || type.getDimSize(2) != 16 || !type.getLayout().isIdentity())
+  if (type.getRank() != 4 || type.getDimSize(1) != 2 || (type.getElementType().isBF16() && type.getDimSize(2) != 16) || !type.getLayout().isIdentity())
     return false;
   for (int64_t i = 0; i < 4; ++i)
     if (i != 1 && first.getIndices()[i] != second.getIndices()[i])
@@ -106,6 +108,13 @@ bool followsByRows(tile::KernelOp kernel, Products &products) {
   return true;
 }
 
+/// Whether producers can unpack the panels of all steps: records of at most 64 k, as many as the steps are long.
+bool unpacks(tile::LoadPackedOp panels) {
+  auto type = cast<MemRefType>(panels.getMemref().getType());
+  int64_t record = tile::recordK(cast<tile::PackedType>(panels.getType()).getFormat());
+  return record <= kStepK && type.getRank() >= 3 && type.getDimSize(type.getRank() - 2) * record % kStepK == 0 && panels.getFirst() == 0;
+}
+
 /// null: fits; else why not.
 const char *match(tile::KernelOp kernel, Products &products) {
   if (const char *reason = matchLoops(kernel, products))
@@ -129,8 +138,12 @@ const char *match(tile::KernelOp kernel, Products &products) {
     auto a = cast<VectorType>(dot.getA().getType());
     auto b = cast<tile::PackedType>(dot.getB().getType());
     products.columns = b.getN() * dots;
-    if (b.getFormat() != tile::Format::BF16NK || b.getK() != kStepK || (products.columns != 128 && (dots > 1 || products.columns != 192)))
-      return "expected panels of bf16_nk, 64 x 128, 64 x 192 or two of 64 x 64";
+    products.format = b.getFormat();
+    bool codes = tile::isQuantized(b.getFormat());
+    if (codes ? !unpacks(panels) : b.getFormat() != tile::Format::BF16NK)
+      return "expected panels of bf16_nk, or of codes in whole records";
+    if (b.getK() != kStepK || (products.columns != 128 && (codes || dots > 1 || products.columns != 192)))
+      return "expected panels of 64 x 128, 64 x 192 (bf16_nk) or two of 64 x 64";
     if (a.getRank() != 2 || cast<MemRefType>(left.getMemref().getType()).getRank() != 2 || a.getDimSize(0) % 16 || a.getDimSize(0) > 256)
       return "expected a multiple of 16 rows, at most 256";
     products.left = left;
@@ -166,13 +179,13 @@ public:
     if (staged)
       stagingRing = ring(ownRows(), 1);
     pipeline = tile::AllocPipelineOp::create(b, loc, tile::PipelineType::get(b.getContext(), stages));
-    panels = p.paired() ? interleavedPanels() : p.panels.front().getMemref();
-    auto roles = tile::RolesOp::create(b, loc);
+    panels = p.paired() && !p.codes() ? interleavedPanels() : p.panels.front().getMemref();
+    auto roles = tile::RolesOp::create(b, loc, /*warps=*/false, /*unpacking=*/p.codes());
     produce(roles.getProducer().emplaceBlock(), slot);
     consume(roles.getConsumers().emplaceBlock(), roles);
     tile::eraseUnused(kernel);
     SmallVector<NamedAttribute> schedule{b.getNamedAttr("threads", b.getI32IntegerAttr(static_cast<int32_t>(2 * p.columns))),
-                                         b.getNamedAttr("producers", b.getI32IntegerAttr(p.rows > kFewRows ? 128 : 32)),
+                                         b.getNamedAttr("producers", b.getI32IntegerAttr(p.rows > kFewRows || p.codes() ? 128 : 32)),
                                          b.getNamedAttr("persistent", b.getUnitAttr()), b.getNamedAttr("transposed", b.getUnitAttr())};
     if (p.parts)
       schedule.push_back(b.getNamedAttr("parts", b.getI32IntegerAttr(static_cast<int32_t>(p.count))));
@@ -218,19 +231,28 @@ private:
     b.setInsertionPoint(loop.getBody()->getTerminator());
     here.map(p.loop.getInductionVar(), loop.getInductionVar());
     Value round = arith::AddIOp::create(b, loc, units.firstRound, loop.getInductionVar());
-    tile::AcquireOp::create(b, loc, pipeline, round, bytes);
+    SmallVector<Value> indices = here.values(p.panels.front().getIndices());
+    if (p.codes()) // [panel, record, 0] or [pair, 0, record, 0]
+      tile::UnpackAsyncOp::create(b, loc, panels, indices.front(), indices[indices.size() - 2], p.format, weights, round, pipeline,
+                                  kRowBytes * p.rows);
+    else
+      tile::AcquireOp::create(b, loc, pipeline, round, bytes);
     tile::CopyAsyncOp::create(b, loc, p.left.getMemref(), here.values(p.left.getIndices()), ArrayRef<int64_t>{p.rows, kStepK}, tokens, round,
                               pipeline);
+    if (!p.codes())
+      copyPanels(indices, round);
+    b.setInsertionPointAfter(loop);
+    units.close(b, nextRound(units));
+  }
+
+  void copyPanels(SmallVector<Value> indices, Value round) {
     // [panels, 16, k], or the view of pairs: whole panels.
-    SmallVector<Value> indices = here.values(p.panels.front().getIndices());
     SmallVector<int64_t> box{p.columns / 16, 16, kStepK};
     if (p.paired()) {
       indices.insert(indices.begin() + 1, indices[1]); // which of the two is 0, as the half is
       box = {p.columns / 32, 2, 2, 8, kStepK};
     }
     tile::CopyAsyncOp::create(b, loc, panels, indices, box, weights, round, pipeline);
-    b.setInsertionPointAfter(loop);
-    units.close(b, nextRound(units));
   }
 
   Value nextRound(const tile::UnitLoop &units) { return arith::AddIOp::create(b, loc, units.firstRound, p.loop.getUpperBound()); }

@@ -42,9 +42,9 @@ tile.kernel @q4_1(%x: memref<?x32xbf16>, %w: memref<1x1x320xi8>, %out: memref<?x
 
 // -----
 
-// q4_0 and q8_0: (q - offset) * d; two groups share a record.
+// q4_0 and q8_0: (q - offset) * d, where q comes as 2^23 + q; two groups share a record.
 // CHECK-LABEL: llvm.func @q4_0
-// CHECK: arith.constant 8.000000e+00 : f32
+// CHECK: arith.constant 0x4B000008 : f32
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
 tile.kernel @q4_0(%x: memref<?x64xbf16>, %w: memref<1x1x576xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index
@@ -58,7 +58,7 @@ tile.kernel @q4_0(%x: memref<?x64xbf16>, %w: memref<1x1x576xi8>, %out: memref<?x
 // -----
 
 // CHECK-LABEL: llvm.func @q8_0
-// CHECK: arith.constant 1.280000e+02 : f32
+// CHECK: arith.constant 0x4B000080 : f32
 // CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
 tile.kernel @q8_0(%x: memref<?x64xbf16>, %w: memref<1x1x1088xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index
@@ -137,7 +137,7 @@ tile.kernel @codes16(%c: memref<?x64xi16>, %s: memref<?x2x2xf32>, %w: memref<1x1
 
 // Scales of 16 k: a thread's eight k have the scale of their half (quad / 2); codes are nibbles and two bits more.
 // CHECK-LABEL: llvm.func @q6_k
-// CHECK: arith.constant 3.200000e+01 : f32
+// CHECK: arith.constant 8.388640e+06 : f32
 // CHECK: arith.divui
 // CHECK: llvm.load {{.*}} : !llvm.ptr<1> -> i8
 // CHECK: arith.extsi {{.*}} : i8 to i32
@@ -154,9 +154,9 @@ tile.kernel @q6_k(%x: memref<?x32xbf16>, %w: memref<1x1x3360xi8>, %out: memref<?
 
 // -----
 
-// Codes that index a table: eight byte permutations look up a thread's eight.
+// Codes that index a table: eight byte permutations look up a thread's eight; one more makes an f32 of each.
 // CHECK-LABEL: llvm.func @iq4_nl
-// CHECK-COUNT-16: llvm.call_intrinsic "llvm.nvvm.prmt"
+// CHECK-COUNT-32: llvm.call_intrinsic "llvm.nvvm.prmt"
 // CHECK-NOT: prmt
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"
 tile.kernel @iq4_nl(%x: memref<?x32xbf16>, %w: memref<1x1x576xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {

@@ -186,3 +186,55 @@ tile.kernel @staged(%x: memref<?x64xbf16>, %rows: index, %unit: index) {
   tile.store_staged %a, %x[%unit, %unit] through %ring : vector<64x64xbf16>, memref<?x64xbf16>, !tile.ring<32 x 64, 1>
   tile.return
 }
+
+// -----
+
+tile.kernel @unpack(%w: memref<4x1x2304xi8>, %rows: index, %unit: index) {
+  %r = tile.alloc_ring : !tile.ring<64 x 64, 2>
+  %p = tile.alloc_pipeline : !tile.pipeline<2>
+  tile.roles producer {
+    // expected-error @+1 {{expected a format with records of at most 64 k, got q4_k}}
+    tile.unpack_async %w[%unit, %unit] q4_k to %r[%unit] signals %p expects 8192 : memref<4x1x2304xi8>, !tile.ring<64 x 64, 2>, !tile.pipeline<2>
+  } consumers {
+  } {unpacking}
+  tile.return
+}
+
+// -----
+
+tile.kernel @unpack(%w: memref<4x1x576xi8>, %rows: index, %unit: index) {
+  %r = tile.alloc_ring : !tile.ring<64 x 64, 2>
+  %p = tile.alloc_pipeline : !tile.pipeline<2>
+  tile.roles producer {
+    // expected-error @+1 {{expected the producer of tile.roles with unpacking}}
+    tile.unpack_async %w[%unit, %unit] q4_0 to %r[%unit] signals %p expects 8192 : memref<4x1x576xi8>, !tile.ring<64 x 64, 2>, !tile.pipeline<2>
+  } consumers {
+  }
+  tile.return
+}
+
+// -----
+
+tile.kernel @unpack(%w: memref<4x1x576xi8>, %rows: index, %unit: index) {
+  %r = tile.alloc_ring : !tile.ring<48 x 64, 2>
+  %p = tile.alloc_pipeline : !tile.pipeline<2>
+  tile.roles producer {
+    // expected-error @+1 {{expected a ring of a multiple of 64 rows (for pairs 128) and 64 columns}}
+    tile.unpack_async %w[%unit, %unit] q4_0 to %r[%unit] signals %p expects 8192 : memref<4x1x576xi8>, !tile.ring<48 x 64, 2>, !tile.pipeline<2>
+  } consumers {
+  } {unpacking}
+  tile.return
+}
+
+// -----
+
+tile.kernel @unpack(%w: memref<4x1x320xi8>, %rows: index, %unit: index) {
+  %r = tile.alloc_ring : !tile.ring<64 x 64, 2>
+  %p = tile.alloc_pipeline : !tile.pipeline<2>
+  tile.roles producer {
+    // expected-error @+1 {{expected a memref [panels, records, 576] or [pairs, 2, records, ..] of i8}}
+    tile.unpack_async %w[%unit, %unit] q4_0 to %r[%unit] signals %p expects 8192 : memref<4x1x320xi8>, !tile.ring<64 x 64, 2>, !tile.pipeline<2>
+  } consumers {
+  } {unpacking}
+  tile.return
+}

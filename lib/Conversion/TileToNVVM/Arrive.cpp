@@ -1,7 +1,8 @@
 //===- Arrive.cpp - units that put their parts together -------------------===//
 //
 // Threads of a CTA store, then meet, then one of them counts: its atomic releases what all have stored, since it comes
-// behind the barrier (PTX ISA 8.9, causality order), and in the last unit acquires what the others have released. The
+// behind the barrier (PTX ISA 8.9, causality order), and in the last unit acquires what the others have released, for all
+// threads, since they meet it again. Fences of all threads would say no more, and each waits until its stores have arrived. The
 // counter is a place in line, never part of a sum: results do not depend on who is last.
 //
 //===----------------------------------------------------------------------===//
@@ -20,8 +21,6 @@ LogicalResult Emitter::emitArrive(tile::ArriveOp op) {
   Value flag = dynamicShared(dynamicOffset);
   dynamicOffset += 16;
   Type i32Type = b.getI32Type();
-  auto fence = [&] { assembly("fence.acq_rel.gpu;", "~{memory}", {}, {}); };
-  fence();
   consumersMeet();
   when(less(thread, index(1)), [&] {
     Value counter = at(scalar(op.getCounters()), mul(scalar(op.getIndex()), 4));
@@ -33,6 +32,5 @@ LogicalResult Emitter::emitArrive(tile::ArriveOp op) {
   });
   consumersMeet();
   mapping.map(op.getLast(), equal(load(i32Type, flag, 4), i32(1)));
-  fence();
   return success();
 }

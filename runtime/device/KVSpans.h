@@ -40,12 +40,15 @@ inline uint32_t spanRowsOf(const llmc_variant_v1 &variant) { return variant.span
 struct SpanTotals {
   static constexpr uint64_t kFill = 112; ///< units that keep the memory of a card of 132 multiprocessors busy (measured: 128 do, 64 do not)
 
-  uint64_t groups = 0, rows[2] = {}; ///< groups of segments; places of results with spans of segments, of groups
+  static constexpr uint64_t kFewUnits = 32; ///< at least this many go through their contexts as fast as spans do (measured)
+
+  uint64_t tiles = 0, groups = 0, rows[2] = {}; ///< groups of segments; places of results with spans of segments, of groups
 
   static int64_t spansOf(int64_t segments, bool grouped) { return grouped ? (segments + LLMC_KV_GROUP - 1) / LLMC_KV_GROUP : segments; }
 
   /// A tile of `count` tokens, `times` of them.
   void add(int64_t count, int64_t segments, uint64_t times = 1) {
+    tiles += times;
     groups += times * uint64_t(spansOf(segments, true));
     for (bool grouped : {false, true})
       if (const int64_t parts = spansOf(segments, grouped); parts > 1)
@@ -56,6 +59,12 @@ struct SpanTotals {
     return variant.span_rows & LLMC_SPAN_GROUPS && (groups * variant.col_blocks >= kFill || rows[0] > spanRowsOf(variant));
   }
   bool fits(const llmc_variant_v1 &variant) const { return rows[grouped(variant)] <= spanRowsOf(variant); }
+  /// Whether a step takes the variant, where a sequence has at most `largest` new tokens: more than a tile's only where the `otherwise`
+  /// units of whole contexts are few, and long.
+  bool take(const llmc_variant_v1 &variant, uint64_t largest, uint64_t otherwise) const {
+    return largest <= variant.max_rows && fits(variant) &&
+           (largest <= variant.row_block || (otherwise <= kFewUnits && groups >= 2 * tiles));
+  }
 };
 
 } // namespace llmc

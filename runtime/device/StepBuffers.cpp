@@ -33,6 +33,7 @@ StepBuffers::StepBuffers(const llmc_module_v1 &module, const llmc_program_v1 &pr
       if (!variant.span_rows)
         continue;
       spans_[variant.row_block].variant = variant; // the same in every layer
+      spans_[variant.row_block].next = *(&variant + 1);
     }
   capacity_ = 3 * aligned(uint64_t(padded(maxTokens_)) * 4) + aligned(uint64_t(padded(maxLogits_)) * 4) + kAlign +
               aligned(uint64_t(maxLogits_) * sizeof(llmc_row_sampler));
@@ -120,11 +121,8 @@ void StepBuffers::fill(const llmc_step_v1 &step, std::span<const int32_t> previo
   largest_ = 0;
   for (uint32_t s = 0; s < sequences_; ++s)
     largest_ = std::max(largest_, uint32_t(step.seq_starts[s + 1] - step.seq_starts[s]));
-  for (auto &[rowBlock, spans] : spans_) {
-    spans.count = 0;
-    if (largest_ <= spans.variant.max_rows)
-      makeSpans(step, spans);
-  }
+  for (auto &[rowBlock, spans] : spans_)
+    makeSpans(step, spans);
   if (copied) // last: its size depends on the lengths of the sequences, the places of the other fields do not
     copyTable(step);
 }
@@ -170,13 +168,14 @@ template <typename Body> static void forEachTile(const llmc_step_v1 &step, uint3
   }
 }
 
-/// Without room for their results no spans are listed, and another variant is taken.
+/// Where they are not taken none are listed.
 void StepBuffers::makeSpans(const llmc_step_v1 &step, Spans &spans) {
   SpanTotals totals;
   forEachTile(step, spans.variant.row_block,
               [&](uint32_t, int64_t, int64_t count, int64_t, int64_t segments) { totals.add(count, segments); });
-  spans.fit = totals.fits(spans.variant);
-  if (spans.fit)
+  spans.count = 0;
+  spans.taken = totals.take(spans.variant, largest_, uint64_t(tiles_.at(spans.next.row_block).count) * spans.next.col_blocks);
+  if (spans.taken)
     listSpans(step, totals.grouped(spans.variant), spans);
 }
 
@@ -239,7 +238,7 @@ StepBuffers::Form StepBuffers::form() const {
 bool StepBuffers::takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows) const {
   if (launch.rows != LLMC_ROWS_QUERY_TILES || !variant.span_rows)
     return rows <= variant.max_rows;
-  return largest_ <= variant.max_rows && spans_.at(variant.row_block).fit;
+  return spans_.at(variant.row_block).taken;
 }
 
 LaunchPlan StepBuffers::plan(const llmc_launch_v1 &launch) const {

@@ -69,11 +69,11 @@ private:
 
   /// Spans of the cache for one row block.
   struct Spans {
-    llmc_variant_v1 variant{}; // that works on them
+    llmc_variant_v1 variant{}, next{}; // that works on them, and what is taken otherwise
     llmc_kv_span *first = nullptr;
     int32_t *arrivals = nullptr;
     uint32_t count = 0;
-    bool fit = false;
+    bool taken = false;
   };
 
   uint32_t padded(uint32_t rows) const { return (rows + shape_.rowPad - 1) / shape_.rowPad * shape_.rowPad; }

@@ -37,6 +37,9 @@ static constexpr int64_t kWide = 129;    // columns of a head from where on ther
 /// At segments of 256 tokens that is a million tokens of context with one query token each.
 static constexpr int64_t kSpanRows = 4096;
 
+/// Tiles of a sequence's new tokens at most, where units may be groups: more fill a card without spans.
+static constexpr int64_t kMostTiles = 8;
+
 bool llmc::mayHaveSpans(const AttentionShape &s) { return takesWarpgroups(s, kRows); }
 
 int64_t llmc::spanTokens(const AttentionShape &s) { return kRows / s.group; }
@@ -190,7 +193,8 @@ void llmc::addSpanVariant(Dispatch &dispatch, const AttentionShape &shape, Strin
   AttentionShape s = shape;
   s.pages = s.headDim > 192 ? 2 : 4;
   s.vParts = 1;
+  bool grouped = s.headDim < kWide;
   uint32_t tokens = static_cast<uint32_t>(spanTokens(s));
-  dispatch.variant(tokens, tokens, static_cast<uint32_t>(s.kv.heads), (name + "_s" + Twine(tokens)).str(), buffers,
-                   [&](KernelBuilder &k) { buildSpans(k, s); }, kSpanRows | (s.headDim < kWide ? LLMC_SPAN_GROUPS : 0));
+  dispatch.variant(static_cast<uint32_t>(grouped ? kMostTiles : 1) * tokens, tokens, static_cast<uint32_t>(s.kv.heads), (name + "_s" + Twine(tokens)).str(), buffers,
+                   [&](KernelBuilder &k) { buildSpans(k, s); }, kSpanRows | (grouped ? LLMC_SPAN_GROUPS : 0));
 }

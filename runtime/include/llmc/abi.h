@@ -227,8 +227,9 @@ typedef struct llmc_cuda_kernel_v1 {
 
 /* One of the forms of a kernel, taken for row counts up to max_rows (the token, logits or sequence
  * count; for QUERY_TILES the token count). The last variant of a launch has max_rows = UINT32_MAX.
- * A variant with span_rows works on spans of the cache: it is taken if no sequence has more than max_rows new tokens and the
- * counts of spans that are not their tile's only one sum to at most span_rows. */
+ * A variant with span_rows works on spans of the cache: it is taken if no sequence has more than max_rows new tokens, the
+ * counts of spans that are not their tile's only one sum to at most span_rows, and, where a sequence has more than row_block new
+ * tokens, the units of the next variant would be few and long (runtime/device/KVSpans.h). */
 typedef struct llmc_variant_v1 {
   uint32_t max_rows;
   uint32_t row_block;  /* units = ceil(rows / row_block) * col_blocks; for QUERY_TILES: tiles (or spans) * col_blocks */

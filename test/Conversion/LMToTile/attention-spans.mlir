@@ -12,7 +12,7 @@ func.func @step(%q: tensor<?x4096xbf16>, %kv: !kv) -> tensor<?x4096xbf16> {
   // Results of 4096 tokens, 8 KV heads and 4 query heads each, and 64 rows behind them.
   // CHECK: rt.dispatch "blk.3.attn"
   // CHECK-SAME: fields = [#rt.field<block_table>, #rt.field<query_tiles>, #rt.field<kv_spans>, #rt.field<arrivals>]
-  // CHECK-SAME: #rt.variant<max_rows = 16, kernel = @attention_32_8x128_bf16_s16, row_block = 16, col_blocks = 8, span_rows = 2147487744>
+  // CHECK-SAME: #rt.variant<max_rows = 128, kernel = @attention_32_8x128_bf16_s16, row_block = 16, col_blocks = 8, span_rows = 2147487744>
   // CHECK-SAME: #rt.variant<max_rows = 4294967295, kernel = @attention_32_8x128_bf16_q32, row_block = 32, col_blocks = 8>
   // CHECK-SAME: (tensor<?x4096xbf16>, tensor<131136x128xf32>, tensor<131136xf32>, tensor<131136xf32>)
   // CHECKS-NOT: kv_spans

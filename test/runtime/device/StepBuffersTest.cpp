@@ -13,7 +13,7 @@ using namespace llmc;
 namespace {
 
 constexpr uint32_t kTile = 16, kRoom = 1024;
-constexpr llmc_variant_v1 kForms[] = {{kTile, kTile, 2, kRoom | LLMC_SPAN_GROUPS, nullptr, "spans"}, {UINT32_MAX, 32, 2, 0, nullptr, "tiles"}};
+constexpr llmc_variant_v1 kForms[] = {{8 * kTile, kTile, 2, kRoom | LLMC_SPAN_GROUPS, nullptr, "spans"}, {UINT32_MAX, 32, 2, 0, nullptr, "tiles"}};
 constexpr llmc_variant_v1 kWideForms[] = {{kTile, kTile, 2, kRoom, nullptr, "spans"}, {UINT32_MAX, 32, 2, 0, nullptr, "tiles"}};
 constexpr llmc_launch_v1 launchOf(const llmc_variant_v1 *forms) {
   return {0, LLMC_ROWS_QUERY_TILES, 0, 2, 0, 0, forms, nullptr, nullptr, "attention", 0, 0};
@@ -143,6 +143,7 @@ TEST(KVSpans, AreGroupsWhereTheyFillACard) {
 
 TEST(KVSpans, WhatHasNoRoomTakesAnotherVariant) {
   EXPECT_STREQ(Step({{17, 17}, {1, 100}}).plan().variant->name, "tiles"); // more than a tile
+  EXPECT_STREQ(Step({{17, 8000}}, kWide).plan().variant->name, "tiles");
   EXPECT_STREQ(Step({{16, 16384}, {16, 16384}, {1, 1}}, kWide).plan().variant->name, "spans"); // 2 * 16 * 32 = 1024
   const Step full({{16, 16384}, {16, 16384}, {1, 300}}, kWide);
   EXPECT_STREQ(full.plan().variant->name, "tiles");
@@ -150,11 +151,20 @@ TEST(KVSpans, WhatHasNoRoomTakesAnotherVariant) {
   EXPECT_STREQ(Step({{1, 1}, {0, 50}}).plan().variant->name, "spans"); // a sequence with nothing new
 }
 
+TEST(KVSpans, AreForManyTokensWhereTheirTilesAreFewAndLong) {
+  const Step step({{100, 8000}});
+  EXPECT_STREQ(step.plan().variant->name, "spans");
+  EXPECT_EQ(segmentsOf(step, 50, 7950), segmentsOf(Step({{1, 7951}}), 0, 7950));
+  EXPECT_STREQ(Step({{100, 2048}}).plan().variant->name, "tiles");            // a group each
+  EXPECT_STREQ(Step({{129, 8000}}).plan().variant->name, "tiles");            // more than eight tiles
+  EXPECT_STREQ(Step({{100, 8000}, {100, 8000}, {100, 8000}, {100, 8000}, {100, 8000}}).plan().variant->name, "tiles"); // 40 units
+}
+
 TEST(KVSpans, TheCostModelCountsTheSame) {
   for (uint64_t sequences : {1, 3, 120})
-    for (uint64_t tokens : {1, 4, 16, 20})
+    for (uint64_t tokens : {1, 4, 16, 20, 100, 130})
       for (uint64_t context : {20, 300, 6400, 8200, 100000}) {
-        if (sequences * tokens > 512)
+        if (sequences * tokens > 512 || tokens > context)
           continue;
         const Step step(std::vector<std::pair<int32_t, int32_t>>(sequences, {int32_t(tokens), int32_t(context)}));
         const LaunchForm form = formOf(kLaunch, {sequences, tokens, context});

@@ -3,6 +3,7 @@
 #include "runtime/engine/Engine.h"
 #include "runtime/tool/BenchProfile.h"
 #include "runtime/tool/Commands.h"
+#include "runtime/tool/Flags.h"
 #include "runtime/tool/Model.h"
 
 #include <algorithm>

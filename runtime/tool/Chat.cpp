@@ -2,6 +2,7 @@
 #include "llmc/Support/Error.h"
 #include "runtime/tool/ChatSession.h"
 #include "runtime/tool/Commands.h"
+#include "runtime/tool/Flags.h"
 #include "runtime/tool/LineInput.h"
 #include "runtime/tool/SampleFlags.h"
 

@@ -21,6 +21,8 @@ struct Command {
 /// `name`: of the executable, for messages and examples.
 Command addRun(CLI::App &app, const std::string &name);
 Command addChat(CLI::App &app, const std::string &name);
+Command addBatch(CLI::App &app, const std::string &name);
+Command addSimulate(CLI::App &app, const std::string &name);
 Command addInfo(CLI::App &app, const std::string &name);
 Command addBench(CLI::App &app, const std::string &name);
 Command addVerify(CLI::App &app, const std::string &name);

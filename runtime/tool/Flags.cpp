@@ -81,6 +81,24 @@ void addReal(CLI::App &app, const std::string &flag, float &value, const std::st
       ->type_name("X");
 }
 
+void addChoice(CLI::App &app, const std::string &flag, std::string &value, const std::vector<std::string> &names,
+               const std::string &help) {
+  std::string list, type;
+  for (size_t i = 0; i < names.size(); ++i) {
+    list += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+    type += (i ? "|" : "") + names[i];
+  }
+  app.add_option_function<std::string>(
+         flag,
+         [=, &value](const std::string &text) {
+           if (std::find(names.begin(), names.end(), text) == names.end())
+             wrong(name(flag), list, text);
+           value = text;
+         },
+         help)
+      ->type_name(type);
+}
+
 void addSize(CLI::App &app, const std::string &flag, uint64_t &value, const std::string &help) {
   app.add_option_function<std::string>(
          flag,

@@ -2,23 +2,14 @@
 #ifndef LLMC_RUNTIME_TOOL_FLAGS_H
 #define LLMC_RUNTIME_TOOL_FLAGS_H
 
+#include "runtime/tool/LoadFlags.h"
+
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace llmc {
-
-/// How the model is loaded.
-struct LoadFlags {
-  std::string package; // empty: this executable
-  std::string weightsDir; // of shard files; empty: beside the package
-  uint64_t threads = 0, kvBytes = 0, context = 0;
-  std::string isa;
-  bool map = false;
-  uint64_t device = 0; // of a package for a GPU, as the next three
-  bool ptx = false, noGraphs = false, syncLaunches = false;
-};
 
 // Numbers are read strictly ("5x", "1.5", "-1" or "nan" where a count is wanted is a usage error that
 // names the flag); CLI11's own conversions let some of these pass.
@@ -29,6 +20,8 @@ void addCounts(CLI::App &app, const std::string &flag, std::vector<uint64_t> &va
                uint64_t most);
 void addInteger(CLI::App &app, const std::string &flag, int32_t &value, const std::string &help);
 void addReal(CLI::App &app, const std::string &flag, float &value, const std::string &help, double least, double most);
+/// One of `names`.
+void addChoice(CLI::App &app, const std::string &flag, std::string &value, const std::vector<std::string> &names, const std::string &help);
 /// Bytes: "300000000", "512MiB", "2GB".
 void addSize(CLI::App &app, const std::string &flag, uint64_t &value, const std::string &help);
 

@@ -1,6 +1,7 @@
 //===- Info.cpp - what is in the package and what it will take ------------===//
 #include "runtime/device/cpu/CpuFeatures.h"
 #include "runtime/tool/Commands.h"
+#include "runtime/tool/Flags.h"
 #include "runtime/tool/Model.h"
 
 #include <algorithm>

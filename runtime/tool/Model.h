@@ -8,7 +8,7 @@
 #include "runtime/package/PackageReader.h"
 #include "runtime/package/WeightSource.h"
 #include "runtime/tokenizer/Tokenizer.h"
-#include "runtime/tool/Flags.h"
+#include "runtime/tool/LoadFlags.h"
 #include "runtime/tool/PackageDevice.h"
 
 #include <chrono>

@@ -3,6 +3,7 @@
 #include "llmc/Support/File.h"
 #include "runtime/engine/Perplexity.h"
 #include "runtime/tool/Commands.h"
+#include "runtime/tool/Flags.h"
 #include "runtime/tool/Model.h"
 
 #include <cstdio>

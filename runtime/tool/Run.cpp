@@ -6,6 +6,7 @@
 #include "runtime/tokenizer/Utf8.h"
 #include "runtime/tool/Answer.h"
 #include "runtime/tool/Commands.h"
+#include "runtime/tool/Flags.h"
 #include "runtime/tool/Model.h"
 #include "runtime/tool/SampleFlags.h"
 

@@ -2,6 +2,7 @@
 #include "llmc/Support/Error.h"
 #include "runtime/package/Shards.h"
 #include "runtime/tool/Commands.h"
+#include "runtime/tool/Flags.h"
 #include "runtime/tool/Model.h"
 #include "runtime/tool/Progress.h"
 

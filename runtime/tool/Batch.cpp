@@ -1,0 +1,212 @@
+//===- Batch.cpp - a file of requests to a file of answers ----------------===//
+#include "llmc/Support/Error.h"
+#include "runtime/tool/BatchFile.h"
+#include "runtime/tool/Commands.h"
+#include "runtime/tool/CompletionResponse.h"
+#include "runtime/tool/Model.h"
+#include "runtime/tool/ScheduleFlags.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <list>
+#include <memory>
+#include <unistd.h>
+
+namespace llmc {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kDefaultContext = 8192;
+constexpr size_t kWindow = 1024; // lines that are read ahead, so that policies have something to choose from
+
+struct BatchFlags {
+  LoadFlags load;
+  ScheduleFlags schedule;
+  std::string input, output;
+};
+
+/// A line that is being answered. Its choices are referred to by callbacks: it stays where it is.
+struct Item {
+  const BatchLine *line;
+  std::string customId;
+  CompletionRequest request;
+  std::vector<std::unique_ptr<Choice>> choices;
+  std::vector<std::shared_ptr<Sequence>> sequences;
+
+  bool finished() const {
+    return std::all_of(sequences.begin(), sequences.end(), [](const auto &s) { return s->finish != Finish::None; });
+  }
+};
+
+/// "120/1000 requests, 3 refused, 950 tokens/s": on terminals renewed in place, elsewhere one line at the end.
+class BatchProgress {
+public:
+  explicit BatchProgress(size_t total) : total_(total) {}
+  size_t done = 0, refused = 0;
+  uint64_t tokens = 0;
+
+  void show(bool last = false) {
+    const double seconds = secondsSince(start_);
+    if (!last && (!terminal_ || seconds - shown_ < 0.2))
+      return;
+    shown_ = seconds;
+    std::fprintf(stderr, "%s%zu/%zu requests, %zu refused, %.1f tokens/s%s", terminal_ ? "\r\033[K" : "", done, total_, refused,
+                 seconds > 0 ? double(tokens) / seconds : 0, last ? "\n" : "");
+    std::fflush(stderr);
+  }
+
+private:
+  size_t total_;
+  bool terminal_ = isatty(STDERR_FILENO);
+  double shown_ = 0;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+class BatchRun {
+public:
+  BatchRun(Model &model, Device &device, Engine &engine, const std::vector<BatchLine> &lines, BatchOutput &output)
+      : model_(model), device_(device), engine_(engine), lines_(lines), output_(output), progress_(lines.size()) {}
+
+  void run() {
+    progress_.done = output_.doneBefore();
+    for (size_t next = 0; next < lines_.size() || !items_.empty();) {
+      for (; next < lines_.size() && items_.size() < kWindow; ++next)
+        if (!output_.done(lines_[next]))
+          submit(lines_[next]);
+      if (engine_.step())
+        device_.startBackground();
+      for (auto item = items_.begin(); item != items_.end();)
+        item = item->finished() ? (answer(*item), items_.erase(item)) : std::next(item);
+      progress_.show();
+    }
+    output_.finish();
+    progress_.show(true);
+  }
+
+private:
+  void submit(const BatchLine &line) {
+    Json customId;
+    Item &item = items_.emplace_back();
+    item.line = &line;
+    try {
+      const Json json = parseJson(line.text);
+      if (json.is_object() && json.contains("custom_id"))
+        customId = json["custom_id"];
+      read(json, item);
+    } catch (const BadRequest &bad) {
+      items_.pop_back();
+      return refuse(line, customId, bad);
+    }
+    try {
+      for (Request &request : item.request.requests()) {
+        Choice &choice = *item.choices.emplace_back(std::make_unique<Choice>(model_.tokenizer(), request.sampling));
+        request.onToken = [this, &choice](const SampledToken &token) {
+          ++progress_.tokens;
+          return choice.feed(token);
+        };
+        item.sequences.push_back(engine_.submit(std::move(request)));
+      }
+    } catch (const Error &error) { // the first of them: all have one prompt
+      items_.pop_back();
+      refuse(line, customId, BadRequest("", error.what()));
+    }
+  }
+
+  void read(const Json &json, Item &item) {
+    if (!json.is_object())
+      throw BadRequest("", "expected an object with custom_id, method, url and body");
+    auto text = [&](const char *key) {
+      if (!json.contains(key) || !json[key].is_string())
+        throw BadRequest(key, "expected a string, got " + (json.contains(key) ? std::string(json[key].type_name()) : "none"));
+      return json[key].get<std::string>();
+    };
+    item.customId = text("custom_id");
+    if (const std::string method = text("method"); method != "POST")
+      throw BadRequest("method", "expected POST, got " + method);
+    const std::string url = text("url");
+    if (url != "/v1/chat/completions" && url != "/v1/completions")
+      throw BadRequest("url", "expected /v1/chat/completions or /v1/completions, got " + url);
+    if (!json.contains("body"))
+      throw BadRequest("body", "expected an object, got none");
+    item.request = readCompletion(json["body"], url == "/v1/chat/completions", model_);
+  }
+
+  void refuse(const BatchLine &line, const Json &customId, const BadRequest &bad) {
+    ++progress_.refused;
+    write(line, customId, 400, errorBody(bad.what(), "invalid_request_error", bad.param));
+  }
+
+  void answer(Item &item) {
+    for (size_t i = 0; i < item.choices.size(); ++i) {
+      item.choices[i]->finish();
+      if (item.sequences[i]->finish == Finish::Error)
+        return write(*item.line, item.customId, 500, errorBody(item.sequences[i]->error, "server_error", ""));
+    }
+    write(*item.line, item.customId, 200,
+          completionBody(item.request, item.line->id, model_.manifest().model.name, item.choices, item.sequences));
+  }
+
+  void write(const BatchLine &line, const Json &customId, int status, Json body) {
+    const Json result{{"id", line.id},
+                      {"custom_id", customId},
+                      {"response", {{"status_code", status}, {"request_id", line.id}, {"body", std::move(body)}}},
+                      {"error", nullptr}};
+    output_.append(result.dump(-1, ' ', false, Json::error_handler_t::replace));
+    ++progress_.done;
+  }
+
+  Model &model_;
+  Device &device_;
+  Engine &engine_;
+  const std::vector<BatchLine> &lines_;
+  BatchOutput &output_;
+  BatchProgress progress_;
+  std::list<Item> items_;
+};
+
+int batch(const BatchFlags &flags, const std::string &name) {
+  LoadFlags load = flags.load;
+  load.context = 0; // of a request, not of the pool
+  Model model(load, name);
+  const Manifest &m = model.manifest();
+  const std::vector<BatchLine> lines = readBatch(flags.input, m.weightsId());
+  model.requireTokenizer();
+  BatchOutput output(flags.output, lines);
+  const uint64_t context = std::min<uint64_t>(m.model.maxContext, flags.load.context ? flags.load.context : kDefaultContext);
+  EngineOptions options;
+  options.context = context;
+  options.policy = policyNamed(flags.schedule.policy);
+  options.batching = batchingNamed(flags.schedule.batching);
+  options.maxRunning = uint32_t(flags.schedule.maxRunning);
+  options.tokenBudget = uint32_t(flags.schedule.tokenBudget);
+  options.chunk = uint32_t(flags.schedule.chunk);
+  options.ageing = uint32_t(flags.schedule.ageing);
+  options.prefixCache = flags.schedule.prefixCache;
+  std::unique_ptr<Device> device = model.makeDevice(2 * context);
+  Engine engine(*device, options);
+  BatchRun(model, *device, engine, lines, output).run();
+  return 0;
+}
+
+} // namespace
+
+Command addBatch(CLI::App &app, const std::string &name) {
+  auto flags = std::make_shared<BatchFlags>();
+  CLI::App *sub = app.add_subcommand("batch", "answer a file of requests, many at a time");
+  sub->add_option("INPUT", flags->input, "a line of JSON for each request: {\"custom_id\", \"method\", \"url\", \"body\"}")->required();
+  sub->add_option("-o,--output", flags->output, "file for the results, in the order in which they are done")->type_name("FILE")->required();
+  addScheduleFlags(*sub, flags->schedule);
+  addLoadFlags(*sub, flags->load);
+  sub->get_option("--context")->description("longest prompt and answer of a request in tokens (default: 8192, at most the model's)");
+  sub->get_option("--kv-memory")->description("memory of the KV cache, for all requests (default: two of the longest)");
+  sub->footer("Input and output are those of OpenAI's batch interface, for /v1/chat/completions and /v1/completions; docs/batch.md in llmc's\n"
+              "sources lists the fields. A request that cannot be answered has its error in its line of the output.\n"
+              "Results are gathered in FILE.partial, which becomes FILE when all are there: the same command goes on where a killed one\n"
+              "has stopped.\n"
+              "Example:\n  " + name + " batch requests.jsonl -o answers.jsonl --kv-memory=4GiB");
+  return {sub, [flags, name] { return batch(*flags, name); }};
+}
+
+} // namespace llmc

@@ -1,0 +1,240 @@
+//===- CompletionRequest.cpp ----------------------------------------------===//
+#include "runtime/tool/CompletionRequest.h"
+#include "llmc/Support/Error.h"
+#include "runtime/tool/Model.h"
+#include "runtime/tool/Numbers.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace llmc {
+
+using Json = nlohmann::ordered_json;
+
+Json parseJson(std::string_view text) {
+  Json::parser_callback_t shallow = [](int depth, Json::parse_event_t, Json &) {
+    if (depth > kMaxJsonDepth)
+      throw BadRequest("", "expected JSON nested at most " + std::to_string(kMaxJsonDepth) + " deep, got more");
+    return true;
+  };
+  try {
+    return Json::parse(text, shallow);
+  } catch (const Json::exception &error) {
+    const std::string what = error.what(); // "[json.exception.parse_error.101] parse error at ..."
+    throw BadRequest("", "expected JSON: " + what.substr(std::min(what.size(), what.find("] ") + 2)));
+  }
+}
+
+namespace {
+
+[[noreturn]] void wrong(const std::string &field, const std::string &expected, const Json &got) {
+  std::string text = got.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > 60)
+    text = text.substr(0, 60) + "...";
+  throw BadRequest(field, "expected " + expected + ", got " + text);
+}
+
+int64_t whole(const std::string &field, const Json &value, int64_t least, int64_t most = INT64_MAX) {
+  const std::string expected = "a whole number from " + std::to_string(least) + (most == INT64_MAX ? " on" : " to " + std::to_string(most));
+  if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX)) {
+    if (most != INT64_MAX)
+      wrong(field, expected, value);
+    return most; // more than any limit
+  }
+  if (!value.is_number_integer() || value.get<int64_t>() < least || value.get<int64_t>() > most)
+    wrong(field, expected, value);
+  return value.get<int64_t>();
+}
+
+bool boolean(const std::string &field, const Json &value) {
+  if (!value.is_boolean())
+    wrong(field, "true or false", value);
+  return value.get<bool>();
+}
+
+std::string text(const std::string &field, const Json &value) {
+  if (!value.is_string())
+    wrong(field, "a string", value);
+  return value.get<std::string>();
+}
+
+// A field's reader: value is not null.
+using Reader = std::function<void(const Json &)>;
+using Readers = std::map<std::string, Reader>;
+
+class BodyReader {
+public:
+  BodyReader(const Json &body, bool chat) : body_(body) {
+    result_.chat = chat;
+    SamplingParams &p = result_.request.sampling;
+    p.temperature = 1; // the interface's default, not the command line's
+    for (const RealField &field : realFields())
+      readers_[field.name] = [&p, &field](const Json &v) {
+        if (!v.is_number() || !(v.get<double>() >= field.least && v.get<double>() <= field.most))
+          wrong(field.name, field.expected(), v);
+        p.*field.value = v.get<double>();
+      };
+    addCommon(p);
+    chat ? addChat(p) : addText(p);
+  }
+
+  CompletionRequest read() {
+    if (!body_.is_object())
+      wrong("body", "an object", body_);
+    for (const auto &[key, value] : body_.items()) {
+      auto reader = readers_.find(key);
+      if (reader == readers_.end())
+        throw BadRequest(key, "unknown or not supported");
+      if (!value.is_null())
+        reader->second(value);
+    }
+    if (chosen_ && !wanted_ && chosenCount_ > 0)
+      throw BadRequest("top_logprobs", "expected \"logprobs\": true with it");
+    if (result_.chat && wanted_)
+      result_.request.sampling.logprobs = chosenCount_;
+    return std::move(result_);
+  }
+
+private:
+  void ignore(std::initializer_list<const char *> names) {
+    for (const char *name : names)
+      readers_[name] = [](const Json &) {};
+  }
+  // Fields of the interface whose only supported value is what leaves them without effect.
+  void only(const char *name, const Json &value) {
+    readers_[name] = [name, value](const Json &v) {
+      if (v != value)
+        wrong(name, value.dump() + " (nothing else is supported)", v);
+    };
+  }
+
+  void addCommon(SamplingParams &p) {
+    ignore({"user", "metadata", "store", "service_tier", "messages", "prompt"});
+    only("stream", false);
+    readers_["model"] = [this](const Json &v) { result_.model = text("model", v); };
+    readers_["n"] = [this](const Json &v) { result_.choices = whole("n", v, 1, kMaxChoices); };
+    readers_["max_tokens"] = [&p](const Json &v) { p.maxTokens = uint64_t(whole("max_tokens", v, 0)); };
+    readers_["min_tokens"] = [&p](const Json &v) { p.minTokens = uint64_t(whole("min_tokens", v, 0)); };
+    readers_["top_k"] = [&p](const Json &v) { p.topK = whole("top_k", v, -1); };
+    readers_["seed"] = [&p](const Json &v) { p.seed = uint64_t(whole("seed", v, INT64_MIN)); };
+    readers_["ignore_eos"] = [&p](const Json &v) { p.ignoreEos = boolean("ignore_eos", v); };
+    readers_["priority"] = [this](const Json &v) { result_.request.priority = whole("priority", v, -1000000, 1000000); };
+    readers_["cache_salt"] = [this](const Json &v) { result_.request.cacheSalt = text("cache_salt", v); };
+    readers_["stop"] = [&p](const Json &v) { readStop(p, v); };
+    readers_["stop_token_ids"] = [&p](const Json &v) {
+      if (!v.is_array())
+        wrong("stop_token_ids", "a list of token ids", v);
+      for (const Json &id : v)
+        p.stopIds.push_back(whole("stop_token_ids", id, 0));
+    };
+    readers_["logit_bias"] = [&p](const Json &v) { readBias(p, v); };
+  }
+
+  void addChat(SamplingParams &p) {
+    readers_["max_completion_tokens"] = [&p, this](const Json &v) {
+      const auto most = uint64_t(whole("max_completion_tokens", v, 0));
+      if (body_.contains("max_tokens") && !body_["max_tokens"].is_null() && body_["max_tokens"] != v)
+        throw BadRequest("max_completion_tokens", "expected the value of max_tokens where both are given");
+      p.maxTokens = most;
+    };
+    readers_["logprobs"] = [this](const Json &v) { wanted_ = boolean("logprobs", v); };
+    readers_["top_logprobs"] = [this](const Json &v) {
+      chosen_ = true;
+      chosenCount_ = whole("top_logprobs", v, 0, kMaxLogprobs);
+    };
+    only("response_format", {{"type", "text"}});
+    only("tools", Json::array());
+    only("tool_choice", "none");
+    only("parallel_tool_calls", true);
+  }
+
+  void addText(SamplingParams &p) {
+    p.maxTokens = 16; // the interface's default
+    readers_["logprobs"] = [&p](const Json &v) { p.logprobs = whole("logprobs", v, 0, kMaxLogprobs); };
+    only("echo", false);
+    only("best_of", 1);
+    only("suffix", "");
+  }
+
+  static void readStop(SamplingParams &p, const Json &v) {
+    if (v.is_string())
+      p.stop = {v.get<std::string>()};
+    else if (!v.is_array())
+      wrong("stop", "a string or a list of strings", v);
+    else
+      for (const Json &item : v)
+        p.stop.push_back(text("stop", item));
+  }
+
+  static void readBias(SamplingParams &p, const Json &v) {
+    if (!v.is_object())
+      wrong("logit_bias", "an object of token ids and numbers", v);
+    for (const auto &[key, value] : v.items()) {
+      int64_t id = 0;
+      if (!parseInteger(key, id) || !value.is_number())
+        wrong("logit_bias", "an object of token ids and numbers", v);
+      p.logitBias.emplace_back(id, value.get<double>());
+    }
+  }
+
+  const Json &body_;
+  CompletionRequest result_;
+  Readers readers_;
+  bool wanted_ = false, chosen_ = false;
+  int64_t chosenCount_ = 0;
+};
+
+std::vector<int32_t> chatIds(const Json &body, Model &model) {
+  if (!body.contains("messages") || !body["messages"].is_array() || body["messages"].empty())
+    wrong("messages", "a list of at least one message", body.contains("messages") ? body["messages"] : Json());
+  for (const Json &message : body["messages"])
+    if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
+      wrong("messages", "objects with a \"role\"", message);
+  return model.encodeChat(body["messages"].dump());
+}
+
+std::vector<int32_t> textIds(const Json &body, Model &model) {
+  Json prompt = body.contains("prompt") ? body["prompt"] : Json();
+  if (prompt.is_array() && prompt.size() == 1 && (prompt[0].is_string() || prompt[0].is_array()))
+    prompt = Json(prompt[0]); // a list of one prompt
+  if (prompt.is_string())
+    return model.encode(prompt.get<std::string>());
+  std::vector<int32_t> ids;
+  if (!prompt.is_array() || prompt.empty())
+    wrong("prompt", "a string or a list of token ids", prompt);
+  for (const Json &id : prompt)
+    if (id.is_number_integer())
+      ids.push_back(int32_t(whole("prompt", id, 0, INT32_MAX)));
+    else
+      wrong("prompt", "one string or one list of token ids", prompt);
+  return ids;
+}
+
+} // namespace
+
+std::vector<Request> CompletionRequest::requests() const {
+  std::vector<Request> all(size_t(choices), request);
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i].sampling.seed += i;
+  return all;
+}
+
+CompletionRequest readCompletion(const Json &body, bool chat, Model &model) {
+  CompletionRequest result = BodyReader(body, chat).read();
+  if (auto bad = check(result.request.sampling, model.manifest().model.vocab))
+    throw BadRequest(bad->field, "expected " + bad->expected + ", got " + bad->got);
+  try {
+    result.request.prompt = chat ? chatIds(body, model) : textIds(body, model);
+  } catch (const BadRequest &) {
+    throw;
+  } catch (const Error &error) {
+    throw BadRequest("", error.what());
+  } catch (const Json::exception &error) { // text that is not UTF-8
+    throw BadRequest("messages", "expected UTF-8 text");
+  }
+  result.request.eosIds = model.tokenizer().eosIds();
+  return result;
+}
+
+} // namespace llmc

@@ -1,0 +1,48 @@
+//===- CompletionRequest.h - the body of an OpenAI request ------*- C++ -*-===//
+//
+// Of /v1/chat/completions and /v1/completions. Everything is checked by type and
+// range; what is not known or not supported is refused by name and never ignored.
+// docs/batch.md lists the fields.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_RUNTIME_TOOL_COMPLETIONREQUEST_H
+#define LLMC_RUNTIME_TOOL_COMPLETIONREQUEST_H
+
+#include "runtime/engine/Engine.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace llmc {
+
+class Model;
+
+/// A mistake of whoever sent the request: `param` is the field, empty where there is none.
+struct BadRequest : Error {
+  BadRequest(const std::string &param, const std::string &message) : Error(param.empty() ? message : param + ": " + message), param(param) {}
+  std::string param;
+};
+
+inline constexpr int64_t kMaxChoices = 128;
+inline constexpr int kMaxJsonDepth = 64;
+
+/// Throws BadRequest for what is no JSON or nested deeper than kMaxJsonDepth.
+nlohmann::ordered_json parseJson(std::string_view text);
+
+struct CompletionRequest {
+  bool chat = false;
+  std::string model; // as the request calls it
+  int64_t choices = 1;
+  Request request; // the prompt's ids and all parameters
+
+  /// The requests of the choices: seeds follow each other.
+  std::vector<Request> requests() const;
+};
+
+/// `chat`: of a conversation. Throws BadRequest.
+CompletionRequest readCompletion(const nlohmann::ordered_json &body, bool chat, Model &model);
+
+} // namespace llmc
+
+#endif // LLMC_RUNTIME_TOOL_COMPLETIONREQUEST_H

@@ -91,6 +91,11 @@ std::shared_ptr<Sequence> Engine::prepare(Request request) const {
 }
 
 std::shared_ptr<Sequence> Engine::start(std::shared_ptr<Sequence> sequence) {
+  if (sequence->finish != Finish::None) {
+    if (sequence->request.onEnd)
+      sequence->request.onEnd(*sequence);
+    return sequence;
+  }
   active_.emplace(sequence.get(), sequence);
   scheduler_.add(*sequence);
   return sequence;
@@ -98,9 +103,7 @@ std::shared_ptr<Sequence> Engine::start(std::shared_ptr<Sequence> sequence) {
 
 std::shared_ptr<Sequence> Engine::submit(Request request, const std::shared_ptr<Sequence> &earlier) {
   std::shared_ptr<Sequence> sequence = prepare(std::move(request));
-  if (sequence->finish != Finish::None)
-    return sequence;
-  if (earlier)
+  if (earlier && sequence->finish == Finish::None)
     takeOver(*earlier, *sequence);
   return start(std::move(sequence));
 }
@@ -109,7 +112,7 @@ std::shared_ptr<Sequence> Engine::fork(const Sequence &parent, Request request) 
   request.prompt = parent.request.prompt;
   std::shared_ptr<Sequence> sequence = prepare(std::move(request));
   if (sequence->finish != Finish::None)
-    return sequence;
+    return start(std::move(sequence));
   Sequence &s = *sequence;
   s.computed = s.cached = std::min(parent.computed, s.promptLength - 1);
   s.blocks.assign(parent.blocks.begin(), parent.blocks.begin() + ptrdiff_t((s.computed + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK));
@@ -200,7 +203,7 @@ void Engine::accept(Sequence &s, uint32_t row) {
   const int32_t id = batch_.outIds()[row];
   if (id == Sampler::kBadLogits) {
     ++badRows_;
-    return fail(s, "the model computed logits that are not finite after token " + std::to_string(s.ids.size() - 1) +
+    return endSpoiled(s, "the model computed logits that are not finite after token " + std::to_string(s.ids.size() - 1) +
                        (s.biasIds.empty() ? "" : ", or every token is banned"));
   }
   if (std::find(s.stopIds.begin(), s.stopIds.end(), id) != s.stopIds.end()) {
@@ -224,7 +227,11 @@ void Engine::end(Sequence &s, Finish finish) {
   scheduler_.remove(s, s.request.keepCache);
   if (!s.request.keepCache)
     s.computed = 0;
-  active_.erase(&s); // may be the last that holds it
+  const auto at = active_.find(&s);
+  const std::shared_ptr<Sequence> keep = std::move(at->second); // may be the last that holds it
+  active_.erase(at);
+  if (s.request.onEnd)
+    s.request.onEnd(s);
 }
 
 void Engine::release(Sequence &s) {
@@ -237,12 +244,22 @@ void Engine::cancel(const std::shared_ptr<Sequence> &sequence) {
     end(*sequence, Finish::Cancelled);
 }
 
-void Engine::fail(Sequence &s, const std::string &message) {
+void Engine::fail(const std::shared_ptr<Sequence> &sequence, const std::string &error) {
+  if (sequence->finish != Finish::None)
+    return;
+  for (int32_t block : sequence->blocks)
+    blocks_.unpublish(block);
+  sequence->error = error;
+  end(*sequence, Finish::Error);
+  release(*sequence);
+}
+
+void Engine::endSpoiled(Sequence &s, const std::string &error) {
   // A NaN left in a block would reach its next holder through 0 * NaN of masked positions.
   for (int32_t block : s.blocks)
     blocks_.spoil(block);
   release(s);
-  s.error = message;
+  s.error = error;
   end(s, Finish::Error);
   zeroSpoiled();
 }

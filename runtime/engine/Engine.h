@@ -33,6 +33,9 @@ struct SampledToken {
   std::span<const TokenProbability> probabilities; // as SamplingParams::logprobs asks: its own first, then the likeliest
 };
 
+struct Sequence;
+
+/// Its callbacks do not call the engine.
 struct Request {
   std::vector<int32_t> prompt;
   SamplingParams sampling;     // its stop strings are the caller's business (onToken)
@@ -44,6 +47,8 @@ struct Request {
   int64_t priority = 0;  // of the policy `priority`: higher goes first
   /// Called with every generated token as it comes; returning false ends the request (Finish::Stop).
   std::function<bool(const SampledToken &)> onToken;
+  /// Called once when the sequence has ended, however; in submit() already, where there is nothing to generate.
+  std::function<void(const Sequence &)> onEnd;
 };
 
 struct Sequence : Job {
@@ -90,8 +95,12 @@ public:
   std::shared_ptr<Sequence> generate(Request request, const std::shared_ptr<Sequence> &earlier = nullptr);
   /// Ends a sequence that is not at its end yet (Finish::Cancelled); does nothing otherwise.
   void cancel(const std::shared_ptr<Sequence> &sequence);
+  /// Ends it with this error (Finish::Error); what it has computed is forgotten.
+  void fail(const std::shared_ptr<Sequence> &sequence, const std::string &error);
   /// Gives the blocks of an ended sequence back.
   void release(Sequence &sequence);
+  /// Throws Error for what submit() refuses. Reads only what does not change.
+  void check(const Request &request) const;
 
   Device &device() { return device_; }
   const BlockManager &blocks() const { return blocks_; }
@@ -107,11 +116,10 @@ private:
   std::shared_ptr<Sequence> start(std::shared_ptr<Sequence> sequence);
   void execute(const StepPlan &plan, int32_t stopAfterOp);
   llmc_sampler_v1 samplerOf(const Sequence &sequence) const;
-  void check(const Request &request) const;
   void takeOver(Sequence &earlier, Sequence &sequence);
   void accept(Sequence &sequence, uint32_t row);
   void end(Sequence &sequence, Finish finish);
-  void fail(Sequence &sequence, const std::string &message);
+  void endSpoiled(Sequence &sequence, const std::string &error);
   bool zeroSpoiled();
 
   Device &device_;

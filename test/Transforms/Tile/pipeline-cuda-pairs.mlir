@@ -22,6 +22,8 @@
 // NVVM-DAG: %[[U1:.*]] = llvm.extractvalue %[[Y]][3]
 // NVVM: arith.mulf %[[G0]], %[[U0]]
 // NVVM: arith.mulf %[[G1]], %[[U1]]
+// NVVM: llvm.call_intrinsic "llvm.nvvm.div.approx.ftz.f"
+// NVVM-NOT: arith.divf
 // NVVM: nvvm.barrier id = %{{.*}} number_of_threads = %{{.*}}
 // NVVM-COUNT-2: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<col>{{.*}} : !llvm.ptr<3>, i32, i32, i32, i32
 // NVVM-NOT: nvvm.stmatrix
@@ -45,7 +47,8 @@ tile.kernel @gated(%x: memref<?x256xbf16>, %w: memref<12x2x16x256xbf16>, %out: m
     scf.yield %r, %s : vector<64x64xf32>, vector<64x64xf32>
   }
   %y = arith.mulf %sum#0, %sum#1 : vector<64x64xf32>
-  %z = arith.truncf %y : vector<64x64xf32> to vector<64x64xbf16>
+  %q = arith.divf %y, %sum#1 : vector<64x64xf32>
+  %z = arith.truncf %q : vector<64x64xf32> to vector<64x64xbf16>
   tile.store %z, %out[%c0, %column] limit %rows columns : vector<64x64xbf16>, memref<?x192xbf16>
 }
 

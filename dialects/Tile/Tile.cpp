@@ -417,7 +417,10 @@ LogicalResult StoreStagedOp::verify() {
   auto ring = cast<RingType>(getRing().getType());
   int64_t columns = vector.getShape().back(), rows = vector.getNumElements() / columns, rank = vector.getRank();
   bool fits = rank == 2 ? rows == ring.getRows() && columns == ring.getColumns() : rows <= ring.getRows() && columns <= ring.getColumns();
-  if (!vector.getElementType().isBF16() || rank < 2 || rank > 3 || !fits || ring.getStages() != 1)
-    return emitOpError("expected a ring of one stage of the block's size and a block of bf16, got ") << ring << " and " << vector;
+  auto schedule = (*this)->getParentOfType<KernelOp>()->getAttrOfType<DictionaryAttr>("schedule");
+  auto crews = schedule ? schedule.getAs<IntegerAttr>("crews") : IntegerAttr();
+  int64_t stages = crews ? crews.getInt() : 1;
+  if (!vector.getElementType().isBF16() || rank < 2 || rank > 3 || !fits || ring.getStages() != stages)
+    return emitOpError("expected a ring of a stage for each crew, of the block's size, and a block of bf16, got ") << ring << " and " << vector;
   return verifyAccess(*this, cast<MemRefType>(getMemref().getType()), vector, getIndices().size());
 }

@@ -117,6 +117,22 @@ def Tile_CTAsOp : Tile_AsyncOp<"ctas", [Pure]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Crews: warpgroups that take the units of a CTA by turns, so that one writes its results while another multiplies
+//===----------------------------------------------------------------------===//
+
+def Tile_CrewOp : Tile_AsyncOp<"crew", [Pure]> {
+  let summary = "consumers: which of the CTA's crews this is";
+  let description = [{
+    From 0 to below the schedule's `crews`. Each is a warpgroup with units, sums and slots of its own: what the consumers' region
+    says is what one crew does, and a slot is free when the crew that reads it has released it.
+
+    Example: `%c = tile.crew`
+  }];
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
 // Units of several CTAs: those of a cluster, each with a part of a sum
 //===----------------------------------------------------------------------===//
 
@@ -373,9 +389,9 @@ def Tile_DealColumnsOp : Tile_AsyncOp<"deal_columns", [Pure, AllTypesMatch<["eve
 def Tile_StoreStagedOp : Tile_AsyncOp<"store_staged", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "consumers: stores a block of bf16 through shared memory, so that memory is written row by row";
   let description = [{
-    As tile.store, on a ring of one stage that nothing else uses; what lies past the memref's columns is dropped. A block of two
-    dimensions comes out of a transposed product, whose warps have columns: all consumers meet before they write the ring and
-    before they read it. A block of three, the first two being the ring's rows, comes out of a product whose warps have rows, and
+    As tile.store, on a ring of one stage (of crews: one each) that nothing else uses; what lies past the memref's columns is dropped. A block of two
+    dimensions comes out of a transposed product, whose warps have columns: all consumers (of a crew) meet before they write the
+    ring and before they read it. A block of three, the first two being the ring's rows, comes out of a product whose warps have rows, and
     each warp goes its own way.
 
     Example: `tile.store_staged %y, %m[%row, %col] through %r limit %rows : vector<256x64xbf16>, memref<?x14336xbf16>, !tile.ring<256 x 64, 1>`

@@ -26,6 +26,10 @@ FailureOr<Shape> llmc::cuda::shapeOf(tile::KernelOp kernel) {
   shape.residents = number("residents", 1);
   if (schedule.contains("parts") && (!shape.persistent || shape.parts < 1 || shape.parts > 8))
     return kernel.emitOpError("expected 1 to 8 parts, in a persistent schedule, got ") << shape.parts;
+  shape.crews = number("crews", 1);
+  bool crews = shape.persistent && shape.transposed && shape.parts == 1 && shape.crews == threads.getInt() / 128;
+  if (schedule.contains("crews") && (!crews || threads.getInt() % 128))
+    return kernel.emitOpError("expected crews of a warpgroup each, in a persistent transposed schedule without parts, got ") << shape.crews;
   shape.splits = number("splits", 1);
   if (schedule.contains("splits") && (shape.splits < 1 || threads.getInt() % (32 * shape.splits) || shape.producers || !shape.transposed))
     return kernel.emitOpError("expected splits that divide the warps of a transposed schedule without producers, got ") << shape.splits;

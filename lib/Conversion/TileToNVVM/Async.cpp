@@ -150,7 +150,7 @@ LogicalResult Emitter::emitRoles(tile::RolesOp op) {
     return op.emitOpError("expected a schedule with one to four warps of producers, got ") << cta.producers << " threads";
   openParts();
   // The two roles are the branches of one condition, or ptxas ignores the change of registers.
-  auto branch = scf::IfOp::create(b, loc, less(index(cta.warps() - 1), warp), /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(b, loc, less(index(cta.threads / 32 - 1), warpOfCTA), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
   if (warpgroup)
@@ -243,9 +243,9 @@ LogicalResult Emitter::emitStart(tile::StartOp op) {
   fetchAddends();
   auto type = cast<VectorType>(op.getVector().getType());
   Layout layout = accumulator(cta, type.getDimSize(0), type.getDimSize(1));
-  bool fits = cta.transposed ? !layout.rowsPadded && type.getDimSize(1) == 16 * cta.warps() : type.getDimSize(0) <= 16 * cta.warps();
+  bool fits = cta.transposed ? !layout.rowsPadded && type.getDimSize(1) <= 32 * cta.warps() : type.getDimSize(0) <= 16 * cta.warps();
   if (!fits || layout.colsPadded)
-    return op.emitOpError("expected 64 ") << (cta.transposed ? "columns" : "rows") << " for each warpgroup, got " << type;
+    return op.emitOpError("expected 64 ") << (cta.transposed ? "or 128 columns" : "rows") << " for each warpgroup, got " << type;
   Value chain = LLVM::PoisonOp::create(b, loc, structOf(b.getContext(), layout.size()));
   for (auto [i, x] : llvm::enumerate(regsIn(op.getVector(), layout)))
     chain = LLVM::InsertValueOp::create(b, loc, chain, x, i);
@@ -267,28 +267,53 @@ Value Emitter::descriptor(Value ring, Value slot, Value rowOffset, int64_t leadi
   return arith::OrIOp::create(b, loc, wide, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(static_cast<int64_t>(mode))));
 }
 
+/// `count` of the registers of products in flight, from `first` on, as a chain of their own.
+static Value registersOf(OpBuilder &b, Location loc, Value chain, size_t first, size_t count) {
+  Value own = LLVM::PoisonOp::create(b, loc, structOf(b.getContext(), count));
+  for (size_t i = 0; i < count; ++i)
+    own = LLVM::InsertValueOp::create(b, loc, own, LLVM::ExtractValueOp::create(b, loc, chain, first + i), i);
+  return own;
+}
+
+/// Chains of as many registers each as one.
+static Value joined(OpBuilder &b, Location loc, const Values &chains, size_t each) {
+  if (chains.size() == 1)
+    return chains.front();
+  Value all = LLVM::PoisonOp::create(b, loc, structOf(b.getContext(), each * chains.size()));
+  for (auto [number, chain] : llvm::enumerate(chains))
+    for (size_t i = 0; i < each; ++i)
+      all = LLVM::InsertValueOp::create(b, loc, all, LLVM::ExtractValueOp::create(b, loc, chain, i), number * each + i);
+  return all;
+}
+
 LogicalResult Emitter::emitWarpgroupDot(tile::WarpgroupDotOp op) {
   auto ringA = cast<tile::RingType>(op.getA().getType()), ringB = cast<tile::RingType>(op.getB().getType());
-  if (ringB.getRows() != 16 * cta.warps())
-    return op.emitOpError("expected 64 rows of the right operand for each warpgroup, got ") << ringB.getRows();
+  int64_t blocks = ringB.getRows() / (16 * cta.warps()); // of 64 columns, of a warpgroup
+  if (ringB.getRows() % (16 * cta.warps()) || blocks > 2)
+    return op.emitOpError("expected 64 or 128 rows of the right operand for each warpgroup, got ") << ringB.getRows();
   Value slotA = slotOf(scalar(op.getRoundA()), ringA.getStages()).first, slotB = slotOf(scalar(op.getRoundB()), ringB.getStages()).first;
-  Value warpgroup = arith::DivUIOp::create(b, loc, warp, index(4));
-  Value weights = descriptor(op.getB(), slotB, mul(warpgroup, 64)), tokens = descriptor(op.getA(), slotA, {});
-  NVVM::WgmmaFenceAlignedOp::create(b, loc);
-  Value chain = scalar(op.getAcc());
-  int tokenCount = static_cast<int>(ringA.getRows());
-  for (int64_t step = 0; step < 4; ++step) { // 16 k are 32 bytes further in each row
-    auto advanced = [&](Value start) -> Value {
-      return step ? arith::AddIOp::create(b, loc, start, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(2 * step))).getResult() : start;
-    };
-    chain = NVVM::WgmmaMmaAsyncOp::create(b, loc, chain.getType(), chain, advanced(weights), advanced(tokens),
-                                          NVVM::MMAShapeAttr::get(b.getContext(), 64, tokenCount, 16), NVVM::WGMMATypes::bf16,
-                                          NVVM::WGMMATypes::bf16, NVVM::WGMMATypes::f32, NVVM::WGMMAScaleOut::one,
-                                          NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one, NVVM::MMALayout::row, NVVM::MMALayout::col,
-                                          NVVM::MMAIntOverflowAttr());
+  Value first = mul(arith::DivUIOp::create(b, loc, warp, index(4)), 64);
+  Value tokens = descriptor(op.getA(), slotA, {});
+  size_t each = static_cast<size_t>(ringA.getRows() / 2);
+  Values weights, chains;
+  for (int64_t block = 0; block < blocks; ++block) {
+    weights.push_back(descriptor(op.getB(), slotB, add(first, 16 * cta.warps() * block)));
+    chains.push_back(blocks == 1 ? scalar(op.getAcc()) : registersOf(b, loc, scalar(op.getAcc()), each * block, each));
   }
+  NVVM::WgmmaFenceAlignedOp::create(b, loc);
+  for (int64_t step = 0; step < 4; ++step) // 16 k are 32 bytes further in each row
+    for (auto [chain, start] : llvm::zip_equal(chains, weights)) {
+      auto advanced = [&](Value start) -> Value {
+        return step ? arith::AddIOp::create(b, loc, start, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(2 * step))).getResult() : start;
+      };
+      chain = NVVM::WgmmaMmaAsyncOp::create(b, loc, chain.getType(), chain, advanced(start), advanced(tokens),
+                                            NVVM::MMAShapeAttr::get(b.getContext(), 64, static_cast<int>(2 * each), 16), NVVM::WGMMATypes::bf16,
+                                            NVVM::WGMMATypes::bf16, NVVM::WGMMATypes::f32, NVVM::WGMMAScaleOut::one,
+                                            NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one, NVVM::MMALayout::row, NVVM::MMALayout::col,
+                                            NVVM::MMAIntOverflowAttr());
+    }
   NVVM::WgmmaGroupSyncAlignedOp::create(b, loc);
-  mapping.map(op.getResult(), chain);
+  mapping.map(op.getResult(), joined(b, loc, chains, each));
   return success();
 }
 

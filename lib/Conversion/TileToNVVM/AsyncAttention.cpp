@@ -120,8 +120,8 @@ LogicalResult Emitter::emitWarpgroupUpdate(tile::WarpgroupUpdateOp op) {
 
 // A named barrier for each warpgroup; it opens when the warpgroup has come and the one before has passed the turn on.
 LogicalResult Emitter::emitTurn(Operation *op) {
-  int64_t warpgroups = cta.warps() / 4;
-  Value both = i32(256), warpgroup = arith::IndexCastOp::create(b, loc, b.getI32Type(), arith::DivUIOp::create(b, loc, warp, index(4)));
+  int64_t warpgroups = cta.threads / 128;
+  Value both = i32(256), warpgroup = arith::IndexCastOp::create(b, loc, b.getI32Type(), arith::DivUIOp::create(b, loc, warpOfCTA, index(4)));
   if (isa<tile::TakeTurnOp>(op)) {
     meet(arith::AddIOp::create(b, loc, warpgroup, i32(kFirstTurn)), 256);
     return success();

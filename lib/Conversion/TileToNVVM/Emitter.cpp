@@ -32,7 +32,7 @@ LogicalResult Emitter::run(LLVM::LLVMFuncOp target) {
   Value first = intrinsic("llvm.nvvm.shfl.sync.idx.i32", type, {i32(-1), shifted(tid, 5), i32(0), i32(31)});
   warp = special(first);
   warpOfCTA = warp;
-  if (cta.splits > 1)
+  if (cta.warps() < cta.threads / 32)
     warp = arith::RemUIOp::create(b, loc, warp, index(cta.warps()));
   group = special(shifted(masked(tid, 31), 2));
   quad = special(masked(tid, 3));
@@ -97,6 +97,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::StoreStagedOp x) { return emitStoreStaged(x); })
       .Case([&](tile::UnitsOp x) { return mapping.map(x.getResult(), launchNumber(/*ctas=*/false)), success(); })
       .Case([&](tile::CTAsOp x) { return mapping.map(x.getResult(), launchNumber(/*ctas=*/true)), success(); })
+      .Case([&](tile::CrewOp x) { return mapping.map(x.getResult(), crew()), success(); })
       .Case([&](tile::PartOp x) { return mapping.map(x.getResult(), part()), success(); })
       .Case([&](tile::SumPartsOp x) { return emitSumParts(x); })
       .Case([&](tile::ArriveOp x) { return emitArrive(x); })

@@ -10,6 +10,7 @@
 
 #include "Assignment.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -105,6 +106,9 @@ private:
   }
   mlir::Value isFirstProducer() { return equal(thread, index(cta.threads)); }
   mlir::Value launchNumber(bool ctas); ///< units or CTAs of the launch
+  mlir::Value crew() { return mlir::arith::DivUIOp::create(b, loc, warpOfCTA, index(cta.warps())); } ///< of this thread
+  void crewMeets();                    ///< the consumers of a unit
+  mlir::Value threadOfCrew();
   /// Slot and parity of a round.
   std::pair<mlir::Value, mlir::Value> slotOf(mlir::Value round, int64_t stages);
   mlir::Value barrier(mlir::Value pipeline, mlir::Value slot, bool empty);
@@ -134,6 +138,8 @@ private:
   // StagedRows.cpp
   void warpgroupMeets();
   bool storesRows(tile::StoreOp op, const Layout &layout); ///< an f32 result goes through shared memory, and how
+  int64_t columnsOfWarpgroup(tile::StoreOp op);
+  mlir::Value firstColumnOfWarpgroup(int64_t columns);
   mlir::LogicalResult emitStoreRows(tile::StoreOp op, const Layout &layout);
   tile::LoadOp addendOf(tile::StoreOp op);
   tile::StoreOp storeOfSum(mlir::Operation *sum); ///< what computes it, or null
@@ -239,7 +245,7 @@ private:
   mlir::IRMapping mapping;                      // scalars and memrefs (base pointers)
   llvm::DenseMap<mlir::Value, Values> vectors;
   llvm::DenseMap<mlir::Value, PackedRef> packed;
-  mlir::Value thread, warp, group, quad;        // index: of the CTA, warp of a split; of the lane: lane / 4, lane % 4
+  mlir::Value thread, warp, group, quad;        // index: of the CTA, warp of a split or crew; of the lane: lane / 4, lane % 4
   mlir::Value warpOfCTA, split;                 // of the warp, index
   llvm::SmallVector<std::pair<Axis, mlir::Value>> bases;
   mlir::LLVM::LLVMFuncOp function;

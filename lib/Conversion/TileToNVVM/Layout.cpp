@@ -57,10 +57,11 @@ Layout llmc::cuda::dealt(const Shape &cta, int64_t rows, int64_t cols) {
   layout.row = {Axis::Quad, 2, 0};
   layout.col = {Axis::Group, 1, 8};
   layout.rowsPadded = rows % 8;
-  layout.colsPadded = cols != 8 * cta.warps();
-  for (int64_t row = 0; row < rows; row += 8)
-    for (int64_t bit = 0; bit < 2; ++bit)
-      layout.regs.push_back({static_cast<int32_t>(row + bit), 0});
+  layout.colsPadded = cols % (8 * cta.warps());
+  for (int64_t first = 0; first < cols; first += 8 * cta.warps())
+    for (int64_t row = 0; row < rows; row += 8)
+      for (int64_t bit = 0; bit < 2; ++bit)
+        layout.regs.push_back({static_cast<int32_t>(row + bit), static_cast<int32_t>(first)});
   return layout;
 }
 

@@ -59,8 +59,9 @@ struct Shape {
   bool persistent = false; ///< loops over units, whose number is a parameter
   int64_t parts = 1;       ///< CTAs of a unit: a cluster
   int64_t splits = 1;      ///< warps that hold the same values; each has every splits-th step of a loop of products
+  int64_t crews = 1;       ///< of consumers: each has units of its own
   int64_t residents = 1;   ///< CTAs that a multiprocessor should have registers for
-  int64_t warps() const { return threads / 32 / splits; } ///< that hold different ones
+  int64_t warps() const { return threads / 32 / splits / crews; } ///< that hold different ones of a unit
   int64_t all() const { return threads + producers; }
 };
 

@@ -20,13 +20,13 @@ static constexpr int64_t kRowBytes = 128, kPiece = 16; // of a ring: bytes of a 
 
 LogicalResult Emitter::emitDealColumns(tile::DealColumnsOp op) {
   const Layout &from = layouts.of(op.getSource()), &to = layouts.of(op.getEven());
-  if (!cta.transposed || from.kind != Layout::Accumulator || from.colsPadded || from.cols != 16 * cta.warps())
-    return op.emitOpError("expected a transposed product of 16 columns a warp, got ") << op.getSource().getType();
+  if (!cta.transposed || from.kind != Layout::Accumulator || from.colsPadded || from.cols > 32 * cta.warps())
+    return op.emitOpError("expected a transposed product of 16 or 32 columns a warp, got ") << op.getSource().getType();
   const Values source = regsIn(op.getSource(), from);
   for (auto [result, half] : {std::pair(op.getEven(), 0), std::pair(op.getOdd(), 8)}) {
     Values dealt;
     for (auto [row, col] : to.regs)
-      dealt.push_back(source[llvm::find(from.regs, std::pair<int32_t, int32_t>(row, half)) - from.regs.begin()]);
+      dealt.push_back(source[llvm::find(from.regs, std::pair<int32_t, int32_t>(row, 2 * col + half)) - from.regs.begin()]);
     set(result, dealt);
   }
   return success();
@@ -38,18 +38,21 @@ static Value placeOf(Emitter &e, OpBuilder &b, Location loc, Value ring, Value r
   return e.at(ring, e.add(e.mul(row, kRowBytes), e.mul(swizzled, kPiece)));
 }
 
-/// Warp w has the columns of piece w of every row; lane i says where row i of up to four matrices, one below the other, goes.
+/// Warp w has the columns of piece w of every row, and of piece w + warps where its registers are those of two products; lane i
+/// says where row i of up to four matrices, one below the other, goes.
 void Emitter::stage(Value ring, const Values &registers, int64_t rows) {
   Value lane = arith::AndIOp::create(b, loc, thread, index(31));
-  for (int64_t first = 0; first < rows; first += 32) {
-    int64_t matrices = std::min<int64_t>(4, (rows - first) / 8);
-    Values words;
-    for (int64_t i = 0; i < matrices; ++i)
-      words.push_back(pair(registers[(first / 8 + i) * 2], registers[(first / 8 + i) * 2 + 1]));
-    Value row = arith::AndIOp::create(b, loc, lane, index(8 * matrices - 1));
-    NVVM::StMatrixOp::create(b, loc, placeOf(*this, b, loc, ring, add(row, first), warp), words, NVVM::MMALayout::col,
-                             NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8), NVVM::LdStMatrixEltType::B16);
-  }
+  int64_t each = rows / 4; // registers of a piece
+  for (int64_t block = 0; block * each < static_cast<int64_t>(registers.size()); ++block)
+    for (int64_t first = 0; first < rows; first += 32) {
+      int64_t matrices = std::min<int64_t>(4, (rows - first) / 8);
+      Values words;
+      for (int64_t i = block * each + first / 4; i < block * each + first / 4 + 2 * matrices; i += 2)
+        words.push_back(pair(registers[i], registers[i + 1]));
+      Value row = arith::AndIOp::create(b, loc, lane, index(8 * matrices - 1)), piece = add(warp, block * cta.warps());
+      NVVM::StMatrixOp::create(b, loc, placeOf(*this, b, loc, ring, add(row, first), piece), words, NVVM::MMALayout::col,
+                               NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8), NVVM::LdStMatrixEltType::B16);
+    }
 }
 
 /// This thread's lane, read where the builder stands: what is computed from it is computed behind what stands before, and needs no
@@ -134,21 +137,22 @@ LogicalResult Emitter::emitStoreStaged(tile::StoreStagedOp op) {
   int64_t offset, rows = layout.rows, columns = memref.getShape().back();
   (void)memref.getStridesAndOffset(strides, offset);
   if (!cta.transposed || layout.kind != Layout::Accumulator || layout.col != Axis{Axis::Group, 1, 8} || layout.colsPadded ||
-      8 * cta.warps() != layout.cols || rows % 16 || (rows > 32 && rows % 32))
-    return op.emitOpError("expected dealt columns, eight a warp, got ") << op.getValue().getType();
+      layout.cols != 64 || rows % 16 || (rows > 32 && rows % 32))
+    return op.emitOpError("expected 64 dealt columns, got ") << op.getValue().getType();
   if (memref.getRank() != 2 || strides[1] != 1 || strides[0] % 8 || columns % 8 || divisorOf(op.getIndices()[1]) % 8)
     return op.emitOpError("expected rows of multiples of 16 bytes from such a column on, got ") << memref;
-  Value ring = dynamicShared(dynamicPlaces.at(op.getRing()));
-  consumersMeet(); // the last unit's rows have been read
+  Value ring = slotAddress(op.getRing(), cta.crews > 1 ? crew() : index(0)), thread = threadOfCrew();
+  crewMeets(); // the last unit's rows have been read
   stage(ring, regs(op.getValue()), rows);
-  consumersMeet();
+  crewMeets();
   auto type = VectorType::get({4}, b.getI32Type());
   Value row0 = scalar(op.getIndices()[0]), column0 = scalar(op.getIndices()[1]);
   Value piece = arith::AndIOp::create(b, loc, thread, index(7)), column = add(column0, mul(piece, 8)), ownRow = arith::ShRUIOp::create(b, loc, thread, index(3));
   Value within = less(column, index(columns));
-  for (int64_t first = 0; first < rows; first += cta.threads / 8) {
+  int64_t step = cta.threads / cta.crews / 8;
+  for (int64_t first = 0; first < rows; first += step) {
     Value row = add(ownRow, first), to = add(row0, row), inside = within;
-    if (rows - first < cta.threads / 8)
+    if (rows - first < step)
       inside = both(inside, less(row, index(rows)));
     if (op.getLimit())
       inside = both(inside, less(to, scalar(op.getLimit())));

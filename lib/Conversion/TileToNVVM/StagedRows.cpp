@@ -3,8 +3,8 @@
 // A thread holds two neighbouring rows (tokens) of a column of a transposed product, so its
 // elements go through shared memory, from where whole rows are written, 16 bytes a thread.
 // What is added to the result from another buffer (a residual) is read the same way; it is
-// in the L2 cache by then, its first rows in registers. A warpgroup has 64 columns and
-// waits for no other.
+// in the L2 cache by then, its first rows in registers. A warpgroup has 64 columns, or 128
+// where it is a crew, and waits for no other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +17,14 @@ using namespace mlir;
 using namespace llmc;
 using namespace llmc::cuda;
 
-static constexpr int64_t kChunk = 64, kPad = 4; // rows that go through shared memory at a time, elements between them
-static constexpr int64_t kColumns = 64, kThreads = 128, kRowBytes = 4 * (kColumns + kPad); // of a warpgroup
+static constexpr int64_t kThreads = 128; // of a warpgroup
 static constexpr int64_t kPiece = 16, kLine = 128; // bytes of a thread's access, of the cache
+
+/// Rows that go through shared memory at a time, bytes from one to the next there: 16 are between them.
+static int64_t chunkOf(int64_t rows, int64_t columns) { return std::min<int64_t>(rows, 64 * 64 / columns); }
+static int64_t stagedBytes(int64_t columns) { return 4 * columns + 16; }
+/// Of addends in registers: a crew writes alone, with fewer loads in flight.
+static int64_t chunksAhead(const Shape &cta) { return cta.crews > 1 ? 2 : 1; }
 
 static int64_t rowStride(MemRefType memref) { // elements
   SmallVector<int64_t> strides;
@@ -28,18 +33,28 @@ static int64_t rowStride(MemRefType memref) { // elements
 }
 
 void Emitter::warpgroupMeets() {
-  Value number = arith::AddIOp::create(b, loc, arith::IndexCastOp::create(b, loc, b.getI32Type(), arith::DivUIOp::create(b, loc, warp, index(4))), i32(kFirstWarpgroup));
-  meet(number, kThreads);
+  Value warpgroup = arith::DivUIOp::create(b, loc, warpOfCTA, index(4));
+  meet(arith::AddIOp::create(b, loc, arith::IndexCastOp::create(b, loc, b.getI32Type(), warpgroup), i32(kFirstWarpgroup)), kThreads);
+}
+
+void Emitter::crewMeets() { cta.crews > 1 ? warpgroupMeets() : consumersMeet(); }
+
+Value Emitter::threadOfCrew() { return cta.crews > 1 ? Value(arith::RemUIOp::create(b, loc, thread, index(kThreads))) : thread; }
+
+Value Emitter::firstColumnOfWarpgroup(int64_t columns) { return mul(arith::DivUIOp::create(b, loc, warp, index(4)), columns); }
+
+int64_t Emitter::columnsOfWarpgroup(tile::StoreOp op) {
+  return cast<VectorType>(op.getValue().getType()).getDimSize(1) / (cta.warps() / 4);
 }
 
 bool Emitter::storesRows(tile::StoreOp op, const Layout &layout) {
   auto memref = cast<MemRefType>(op.getMemref().getType());
   auto vector = dyn_cast<VectorType>(op.getValue().getType());
   int64_t cols = vector ? vector.getShape().back() : 0;
-  if (!cta.persistent || (cols != 128 && cols != 192) || !vector || vector.getRank() != 2 || !vector.getElementType().isF32() || !rowStride(memref))
+  if (!cta.persistent || cols < 64 || !vector || vector.getRank() != 2 || !vector.getElementType().isF32() || !rowStride(memref))
     return false;
-  return layout.kind == Layout::Accumulator && layout.col == Axis{Axis::Group, 1, 16} && layout.cols == 16 * cta.warps() &&
-         layout.rows % 32 == 0 && rowStride(memref) % 4 == 0 && memref.getDimSize(1) % 4 == 0 &&
+  return layout.kind == Layout::Accumulator && layout.col == Axis{Axis::Group, 1, 16} && !layout.colsPadded &&
+         (cols == 16 * cta.warps() || cta.crews > 1) && layout.rows % 32 == 0 && rowStride(memref) % 4 == 0 && memref.getDimSize(1) % 4 == 0 &&
          divisorOf(op.getIndices()[1]) % 4 == 0;
 }
 
@@ -72,9 +87,9 @@ bool Emitter::isAddend(tile::LoadOp op) {
 
 namespace {
 
-/// Where a thread's pieces of a chunk are: every eighth row, each 16 bytes a thread.
+/// Where a thread's pieces of a chunk are: every so many rows, 16 bytes each.
 struct Pieces {
-  static constexpr int64_t kStep = kThreads / (kColumns / 4);
+  int64_t step; ///< rows from one to the next
   Value row, own, column, inside; ///< of the first: row of the chunk; column of the warpgroup, of the memory; whether there (null: yes)
 };
 
@@ -84,12 +99,13 @@ static Value warpgroupOf(Emitter &e, OpBuilder &b, Location loc, Value thread) {
   return arith::DivUIOp::create(b, loc, thread, e.index(kThreads));
 }
 
-static Pieces piecesOf(Emitter &e, OpBuilder &b, Location loc, tile::StoreOp op, Value thread) {
+static Pieces piecesOf(Emitter &e, OpBuilder &b, Location loc, tile::StoreOp op, Value thread, int64_t columns, Value firstColumn) {
   Value within = arith::RemUIOp::create(b, loc, thread, e.index(kThreads));
   Pieces pieces;
-  pieces.row = arith::DivUIOp::create(b, loc, within, e.index(kColumns / 4));
-  pieces.own = e.mul(arith::RemUIOp::create(b, loc, within, e.index(kColumns / 4)), 4);
-  pieces.column = e.add(e.scalar(op.getIndices()[1]), e.add(e.mul(warpgroupOf(e, b, loc, thread), kColumns), pieces.own));
+  pieces.step = kThreads / (columns / 4);
+  pieces.row = arith::DivUIOp::create(b, loc, within, e.index(columns / 4));
+  pieces.own = e.mul(arith::RemUIOp::create(b, loc, within, e.index(columns / 4)), 4);
+  pieces.column = e.add(e.scalar(op.getIndices()[1]), e.add(firstColumn, pieces.own));
   if (op.getColumns())
     pieces.inside = e.less(pieces.column, e.index(cast<MemRefType>(op.getMemref().getType()).getDimSize(1)));
   return pieces;
@@ -103,14 +119,17 @@ static Value addressOf(Emitter &e, tile::StoreOp op, Value buffer, const Pieces 
 
 /// A thread's pieces of the rows from `first` on of what a store adds.
 Values Emitter::addendPieces(tile::StoreOp op, int64_t first, int64_t count) {
-  Pieces pieces = piecesOf(*this, b, loc, op, thread);
+  if (count <= 0)
+    return {};
+  int64_t columns = columnsOfWarpgroup(op);
+  Pieces pieces = piecesOf(*this, b, loc, op, thread, columns, firstColumnOfWarpgroup(columns));
   int64_t stride = 4 * rowStride(cast<MemRefType>(op.getMemref().getType()));
   Value column = pieces.column;
   if (pieces.inside) // else any column, for nothing
     column = arith::SelectOp::create(b, loc, pieces.inside, column, index(0));
   Value from = addressOf(*this, op, addendOf(op).getMemref(), pieces, column);
   Values result;
-  for (int64_t i = 0; i < count; i += Pieces::kStep)
+  for (int64_t i = 0; i < count; i += pieces.step)
     result.push_back(load(VectorType::get({4}, b.getF32Type()), at(from, (first + i) * stride), kPiece));
   return result;
 }
@@ -122,7 +141,8 @@ void Emitter::askForAddends(tile::WaitOp op) {
       tile::StoreOp store = storeOfSum(user);
       if (!store || !llvm::all_of(store.getIndices(), [&](Value index) { return mapping.contains(index); }))
         continue;
-      addendsAhead[store] = addendPieces(store, 0, std::min(layouts.of(store.getValue()).rows, kChunk));
+      int64_t rows = layouts.of(store.getValue()).rows;
+      addendsAhead[store] = addendPieces(store, 0, std::min(rows, chunksAhead(cta) * chunkOf(rows, columnsOfWarpgroup(store))));
     }
 }
 
@@ -135,34 +155,35 @@ void Emitter::fetchAddends() {
 }
 
 void Emitter::fetchAddend(tile::StoreOp op) {
-  constexpr int64_t kLines = 4 * kColumns / kLine, kRows = kThreads / kLines;
+  int64_t columns = columnsOfWarpgroup(op), lines = 4 * columns / kLine, step = kThreads / lines;
   auto memref = cast<MemRefType>(op.getMemref().getType());
-  Value within = arith::RemUIOp::create(b, loc, thread, index(kThreads)), line = arith::RemUIOp::create(b, loc, within, index(kLines));
-  Value column = add(mul(warpgroupOf(*this, b, loc, thread), kColumns), mul(line, kLine / 4));
+  Value within = arith::RemUIOp::create(b, loc, thread, index(kThreads)), line = arith::RemUIOp::create(b, loc, within, index(lines));
+  Value column = add(firstColumnOfWarpgroup(columns), mul(line, kLine / 4));
   column = add(scalar(op.getIndices()[1]), column);
   when(op.getColumns() ? less(column, index(memref.getDimSize(1))) : Value(), [&] {
-    Value row = add(scalar(op.getIndices()[0]), arith::DivUIOp::create(b, loc, within, index(kLines)));
+    Value row = add(scalar(op.getIndices()[0]), arith::DivUIOp::create(b, loc, within, index(lines)));
     Value from = at(scalar(addendOf(op).getMemref()), add(mul(row, 4 * rowStride(memref)), mul(column, 4)));
-    for (int64_t first = 0; first < layouts.of(op.getValue()).rows; first += kRows)
+    for (int64_t first = 0; first < layouts.of(op.getValue()).rows; first += step)
       intrinsic("llvm.nvvm.prefetch.global.L2", {}, at(from, first * 4 * rowStride(memref)));
   });
 }
 
 /// Whole rows at a time, with what is added to them.
 void Emitter::storePieces(tile::StoreOp op, Value staging, int64_t first, int64_t count, const Values &addends) {
-  Pieces pieces = piecesOf(*this, b, loc, op, thread);
+  int64_t columns = columnsOfWarpgroup(op);
+  Pieces pieces = piecesOf(*this, b, loc, op, thread, columns, firstColumnOfWarpgroup(columns));
   int64_t stride = 4 * rowStride(cast<MemRefType>(op.getMemref().getType()));
-  Value from = at(staging, add(mul(pieces.row, kRowBytes), mul(pieces.own, 4)));
+  Value from = at(staging, add(mul(pieces.row, stagedBytes(columns)), mul(pieces.own, 4)));
   Value to = addressOf(*this, op, op.getMemref(), pieces, pieces.column);
   Value left;
   if (op.getLimit())
     left = arith::SubIOp::create(b, loc, arith::SubIOp::create(b, loc, scalar(op.getLimit()), scalar(op.getIndices()[0])), pieces.row);
   when(pieces.inside, [&] {
-    for (int64_t i = 0; i < count; i += Pieces::kStep)
+    for (int64_t i = 0; i < count; i += pieces.step)
       when(left ? less(index(first + i), left) : Value(), [&] {
-        Value value = load(VectorType::get({4}, b.getF32Type()), at(from, i * kRowBytes), kPiece);
+        Value value = load(VectorType::get({4}, b.getF32Type()), at(from, i * stagedBytes(columns)), kPiece);
         if (!addends.empty())
-          value = arith::AddFOp::create(b, loc, value, addends[i / Pieces::kStep]);
+          value = arith::AddFOp::create(b, loc, value, addends[i / pieces.step]);
         LLVM::StoreOp::create(b, loc, value, at(to, (first + i) * stride), kPiece);
       });
   });
@@ -170,11 +191,11 @@ void Emitter::storePieces(tile::StoreOp op, Value staging, int64_t first, int64_
 
 LogicalResult Emitter::emitStoreRows(tile::StoreOp op, const Layout &layout) {
   tile::LoadOp addend = addendOf(op);
-  int64_t rows = std::min(layout.rows, kChunk), bytes = rows * kRowBytes;
+  int64_t columns = columnsOfWarpgroup(op), rows = chunkOf(layout.rows, columns), rowBytes = stagedBytes(columns), bytes = rows * rowBytes;
   dynamicOffset = llvm::alignTo(dynamicOffset, kPiece);
   Value staging = at(dynamicShared(dynamicOffset), mul(warpgroupOf(*this, b, loc, thread), bytes));
-  Value column = arith::RemUIOp::create(b, loc, base(layout.col), index(kColumns));
-  Value own = at(staging, add(mul(base(layout.row), kRowBytes), mul(column, 4)));
+  Value column = arith::RemUIOp::create(b, loc, base(layout.col), index(64));
+  Value own = at(staging, add(mul(base(layout.row), rowBytes), mul(column, 4)));
   dynamicOffset += bytes * (cta.threads / kThreads);
   Value product = op.getValue();
   if (addend) {
@@ -182,17 +203,21 @@ LogicalResult Emitter::emitStoreRows(tile::StoreOp op, const Layout &layout) {
     product = sum.getLhs() == addend.getResult() ? sum.getRhs() : sum.getLhs();
   }
   Values values = regsIn(product, layout), ahead = addendsAhead.lookup(op);
+  int64_t asked = std::min(layout.rows, chunksAhead(cta) * rows);
   if (addend && ahead.empty())
-    ahead = addendPieces(op, 0, rows);
+    ahead = addendPieces(op, 0, asked);
   for (int64_t first = 0; first < layout.rows; first += rows) {
     warpgroupMeets(); // the last chunk has been read
     for (auto [place, value] : llvm::zip_equal(layout.regs, values))
       if (place.first >= first && place.first < first + rows)
-        LLVM::StoreOp::create(b, loc, value, at(own, (place.first - first) * kRowBytes + place.second * 4), 4);
-    Values next = addend && first + rows < layout.rows ? addendPieces(op, first + rows, rows) : Values();
+        LLVM::StoreOp::create(b, loc, value, at(own, (place.first - first) * rowBytes + place.second * 4), 4);
+    int64_t more = addend ? std::min(rows, layout.rows - asked) : 0, here = std::min(rows, layout.rows - first);
+    ahead.append(addendPieces(op, asked, more));
+    asked += more;
     warpgroupMeets();
-    storePieces(op, staging, first, rows, ahead);
-    ahead = std::move(next);
+    storePieces(op, staging, first, here, ahead);
+    if (addend)
+      ahead.erase(ahead.begin(), ahead.begin() + here * columns / 4 / kThreads);
   }
   return success();
 }

@@ -15,6 +15,11 @@
 // the CTAs of a cluster (Parts.cpp): each multiplies its part, gets some rows of all sums,
 // adds them and computes what follows for its rows.
 //
+// Where the kernel asks for crews, each warpgroup has units of its own, which the producer
+// feeds one after the other: while one crew multiplies, the other writes its results
+// (ping-pong, as CUTLASS calls it). Crews multiply by turns, in the order of the rounds: no
+// crew waits for a slot more than one filling ahead, which its parity could not tell.
+//
 //===----------------------------------------------------------------------===//
 
 #include "llmc/Transforms/Tile/Passes.h"
@@ -34,6 +39,7 @@ using namespace llmc;
 namespace {
 
 constexpr int64_t kStepK = 64; // k of a slot
+constexpr int64_t kCrewSums = 128 * 128; // of a warpgroup
 constexpr int64_t kFewRows = 128; // up to so many, sums and addresses fit the registers that each thread of a CTA can have
 // Of the 227 KiB of an sm_90 CTA, without the barriers.
 constexpr int64_t kSharedBytes = 226 * 1024, kMaxStages = 6, kRowBytes = 2 * kStepK;
@@ -46,7 +52,8 @@ struct Products {
   tile::LoadOp left;
   SmallVector<tile::LoadPackedOp, 2> panels; // in the order of the loop's results
   tile::Format format = tile::Format::BF16NK;
-  int64_t rows = 0, columns = 0; // of a unit; of the weights' rows: 64 for each warpgroup
+  int64_t rows = 0, columns = 0; // of a unit; of the weights' rows: 64 for each warpgroup, 64 or 128 for a crew
+  int64_t crews = 1;
 
   bool paired() const { return panels.size() == 2; }
   bool codes() const { return format != tile::Format::BF16NK; } // the producers unpack them
@@ -121,6 +128,8 @@ const char *match(tile::KernelOp kernel, Products &products) {
     return reason;
   int64_t dots = 0;
   kernel.walk([&](tile::DotOp) { ++dots; });
+  if (auto crews = kernel->getAttrOfType<IntegerAttr>("crews"))
+    products.crews = crews.getInt();
   scf::ForOp loop = products.loop;
   if (!loop || !matchPattern(loop.getLowerBound(), m_Zero()) || !matchPattern(loop.getStep(), m_One()))
     return "expected a loop from 0 by 1";
@@ -140,10 +149,11 @@ const char *match(tile::KernelOp kernel, Products &products) {
     products.columns = b.getN() * dots;
     products.format = b.getFormat();
     bool codes = tile::isQuantized(b.getFormat());
-    if (codes ? !unpacks(panels) : b.getFormat() != tile::Format::BF16NK)
-      return "expected panels of bf16_nk, or of codes in whole records";
-    if (b.getK() != kStepK || (products.columns != 128 && (codes || dots > 1 || products.columns != 192)))
-      return "expected panels of 64 x 128, 64 x 192 (bf16_nk) or two of 64 x 64";
+    if (codes ? !unpacks(panels) || products.crews > 1 : b.getFormat() != tile::Format::BF16NK)
+      return "expected panels of bf16_nk, or of codes in whole records and no crews";
+    bool fits = products.columns == 128 || (dots == 1 && !codes && (products.crews > 1 ? products.columns == 64 : products.columns == 192));
+    if (b.getK() != kStepK || !fits)
+      return "expected panels of 64 x 128, 64 x 192 (of crews 64 x 64; bf16_nk) or two of 64 x 64";
     if (a.getRank() != 2 || cast<MemRefType>(left.getMemref().getType()).getRank() != 2 || a.getDimSize(0) % 16 || a.getDimSize(0) > 256)
       return "expected a multiple of 16 rows, at most 256";
     products.left = left;
@@ -152,6 +162,8 @@ const char *match(tile::KernelOp kernel, Products &products) {
   }
   if (products.paired() && !alternate(products.panels[0], products.panels[1]))
     return "expected two products with alternating panels";
+  if (products.crews > 1 && (products.parts || products.rows * products.columns > kCrewSums))
+    return "expected units of crews without parts, of at most 128 sums a thread";
   if (products.parts && (products.rows % (32 * products.count) || !followsByRows(kernel, products)))
     return "expected parts of whole blocks of 32 rows, and blocks of rows behind them";
   return nullptr;
@@ -167,7 +179,7 @@ public:
       if (p.parts && bound.getParentRegion() == &p.parts.getRegion())
         bound.getDefiningOp()->moveBefore(p.parts);
     staged = stagedStore();
-    int64_t slot = kRowBytes * (p.rows + p.columns), staging = staged ? kRowBytes * ownRows() : storeBytes();
+    int64_t slot = kRowBytes * (p.rows + p.columns), staging = p.crews * (staged ? kRowBytes * ownRows() : storeBytes());
     if (p.parts) // what the parts send each other
       staging += 4 * p.rows * p.columns;
     int64_t stages = std::clamp<int64_t>((kSharedBytes - staging) / slot, 2, kMaxStages);
@@ -177,25 +189,31 @@ public:
     tokens = ring(p.rows, stages);
     weights = ring(p.columns, stages);
     if (staged)
-      stagingRing = ring(ownRows(), 1);
+      stagingRing = ring(ownRows(), p.crews);
     pipeline = tile::AllocPipelineOp::create(b, loc, tile::PipelineType::get(b.getContext(), stages));
     panels = p.paired() && !p.codes() ? interleavedPanels() : p.panels.front().getMemref();
     auto roles = tile::RolesOp::create(b, loc, /*warps=*/false, /*unpacking=*/p.codes());
     produce(roles.getProducer().emplaceBlock(), slot);
     consume(roles.getConsumers().emplaceBlock(), roles);
     tile::eraseUnused(kernel);
-    SmallVector<NamedAttribute> schedule{b.getNamedAttr("threads", b.getI32IntegerAttr(static_cast<int32_t>(2 * p.columns))),
-                                         b.getNamedAttr("producers", b.getI32IntegerAttr(p.rows > kFewRows || p.codes() ? 128 : 32)),
+    auto number = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI32IntegerAttr(static_cast<int32_t>(value))); };
+    SmallVector<NamedAttribute> schedule{number("threads", p.crews > 1 ? 128 * p.crews : 2 * p.columns),
+                                         number("producers", p.crews > 1 || p.rows > kFewRows || p.codes() ? 128 : 32),
                                          b.getNamedAttr("persistent", b.getUnitAttr()), b.getNamedAttr("transposed", b.getUnitAttr())};
     if (p.parts)
-      schedule.push_back(b.getNamedAttr("parts", b.getI32IntegerAttr(static_cast<int32_t>(p.count))));
+      schedule.push_back(number("parts", p.count));
+    if (p.crews > 1)
+      schedule.push_back(number("crews", p.crews));
     kernel->setAttr("schedule", b.getDictionaryAttr(schedule));
   }
 
 private:
   scf::ForOp outermost() { return p.parts ? p.parts : p.loop; }
   int64_t ownRows() { return p.rows / p.count; } ///< of the unit's, whose results a CTA computes
-  int64_t storeBytes() { return 4 * std::min<int64_t>(ownRows(), 64) * p.columns / 64 * 68; } ///< of an f32 store (TileToNVVM/StagedRows.cpp)
+  int64_t storeBytes() { ///< of an f32 store (TileToNVVM/StagedRows.cpp)
+    int64_t columns = p.crews > 1 ? p.columns : 64;
+    return p.columns / columns * std::min<int64_t>(ownRows(), 64 * 64 / columns) * (4 * columns + 16);
+  }
 
   /// The store of a pair's result in bf16, which a thread has in pieces of two bytes.
   tile::StoreOp stagedStore() {
@@ -242,7 +260,7 @@ private:
     if (!p.codes())
       copyPanels(indices, round);
     b.setInsertionPointAfter(loop);
-    units.close(b, nextRound(units));
+    units.close(b, roundBehind(units));
   }
 
   void copyPanels(SmallVector<Value> indices, Value round) {
@@ -255,7 +273,22 @@ private:
     tile::CopyAsyncOp::create(b, loc, panels, indices, box, weights, round, pipeline);
   }
 
-  Value nextRound(const tile::UnitLoop &units) { return arith::AddIOp::create(b, loc, units.firstRound, p.loop.getUpperBound()); }
+  Value roundBehind(const tile::UnitLoop &units) { return arith::AddIOp::create(b, loc, units.firstRound, p.loop.getUpperBound()); }
+
+  /// The round that a crew's next unit starts with, behind those of the other crews.
+  Value nextRound(Value behind) {
+    if (p.crews == 1)
+      return behind;
+    Value others = arith::MulIOp::create(b, loc, p.loop.getUpperBound(), arith::ConstantIndexOp::create(b, loc, p.crews - 1));
+    return arith::AddIOp::create(b, loc, behind, others);
+  }
+
+  tile::UnitLoop consumerUnits(tile::Again &here) {
+    if (p.crews == 1)
+      return tile::UnitLoop(kernel, b, loc, here);
+    tile::OpenTurnsOp::create(b, loc);
+    return tile::UnitLoop(kernel, b, loc, here, p.crews, p.loop.getUpperBound());
+  }
 
   /// The loop over products, and what follows it.
   void consume(Block &block, tile::RolesOp roles) {
@@ -266,7 +299,7 @@ private:
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
     tile::Again here(kernel, b);
-    tile::UnitLoop units(kernel, b, loc, here);
+    tile::UnitLoop units = consumerUnits(here);
     if (p.parts) {
       Value row = p.left.getIndices()[0], part = tile::PartOp::create(b, loc);
       Value first = arith::MulIOp::create(b, loc, part, arith::ConstantIndexOp::create(b, loc, ownRows()));
@@ -275,7 +308,7 @@ private:
     for (Operation *op : after) // what the unit's sums are added to is asked for before they are done
       if (auto load = dyn_cast<tile::LoadOp>(op))
         here.values(load.getIndices());
-    Value next = nextRound(units), sum = multiply(units, next);
+    Value behind = roundBehind(units), sum = multiply(units, behind);
     if (p.parts) {
       Value visit = arith::DivUIOp::create(b, loc, units.firstRound, p.loop.getUpperBound());
       sum = tile::SumPartsOp::create(b, loc, VectorType::get({ownRows(), p.columns}, b.getF32Type()), sum, visit);
@@ -297,7 +330,7 @@ private:
       else
         ownResults(here.clone(op));
     }
-    units.close(b, next);
+    units.close(b, nextRound(behind));
     for (Operation *op : llvm::reverse(after))
       op->erase();
     outermost().erase();
@@ -325,11 +358,13 @@ private:
   }
 
   /// The unit's sums, all its slots given back.
-  Value multiply(const tile::UnitLoop &units, Value next) {
+  Value multiply(const tile::UnitLoop &units, Value behind) {
     auto type = VectorType::get({p.rows, p.columns}, b.getF32Type());
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
     Value start = tile::StartOp::create(b, loc, tile::InFlightType::get(b.getContext(), type), zero);
     Value one = arith::ConstantIndexOp::create(b, loc, 1), none = arith::ConstantIndexOp::create(b, loc, -1);
+    if (p.crews > 1)
+      tile::TakeTurnOp::create(b, loc);
     auto loop = scf::ForOp::create(b, loc, p.loop.getLowerBound(), p.loop.getUpperBound(), p.loop.getStep(), start);
     {
       OpBuilder::InsertionGuard inner(b);
@@ -344,8 +379,10 @@ private:
       tile::ReleaseOp::create(b, loc, pipeline, last);
       scf::YieldOp::create(b, loc, wait.getResults());
     }
+    if (p.crews > 1)
+      tile::PassTurnOp::create(b, loc);
     auto done = tile::WaitOp::create(b, loc, TypeRange(type), loop.getResults(), 0);
-    tile::ReleaseOp::create(b, loc, pipeline, arith::SubIOp::create(b, loc, next, one));
+    tile::ReleaseOp::create(b, loc, pipeline, arith::SubIOp::create(b, loc, behind, one));
     return done.getResult(0);
   }
 

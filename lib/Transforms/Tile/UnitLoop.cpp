@@ -55,6 +55,17 @@ UnitLoop::UnitLoop(KernelOp kernel, OpBuilder &b, Location loc, Again &again) {
   b.setInsertionPointToEnd(loop.getBody());
 }
 
+UnitLoop::UnitLoop(KernelOp kernel, OpBuilder &b, Location loc, Again &again, int64_t crews, Value rounds) {
+  Value units = UnitsOp::create(b, loc), ctas = CTAsOp::create(b, loc), crew = CrewOp::create(b, loc);
+  Value first = arith::AddIOp::create(b, loc, kernel.getUnit(), arith::MulIOp::create(b, loc, crew, ctas));
+  Value step = arith::MulIOp::create(b, loc, ctas, arith::ConstantIndexOp::create(b, loc, crews));
+  Value round = arith::MulIOp::create(b, loc, crew, rounds);
+  loop = scf::ForOp::create(b, loc, first, units, step, ValueRange(round));
+  firstRound = loop.getRegionIterArg(0);
+  again.map(kernel.getUnit(), loop.getInductionVar());
+  b.setInsertionPointToEnd(loop.getBody());
+}
+
 SnakeOrder::SnakeOrder(KernelOp kernel, OpBuilder &builder, Location loc) : kernel(kernel), b(builder), loc(loc) {
   Value units = narrow(UnitsOp::create(b, loc)), ctas = narrow(CTAsOp::create(b, loc));
   Value rows = arith::DivUIOp::create(b, loc, units, ctas), rest = arith::RemUIOp::create(b, loc, units, ctas);

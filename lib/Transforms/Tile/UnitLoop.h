@@ -42,6 +42,8 @@ struct UnitLoop {
   mlir::Value firstRound; ///< of the unit
 
   UnitLoop(KernelOp kernel, mlir::OpBuilder &builder, mlir::Location loc, Again &again);
+  /// That of a crew: every crews-th of the CTA's units, each of `rounds` rounds.
+  UnitLoop(KernelOp kernel, mlir::OpBuilder &builder, mlir::Location loc, Again &again, int64_t crews, mlir::Value rounds);
   /// Ends the body: the next unit's rounds start at `nextRound`.
   void close(mlir::OpBuilder &builder, mlir::Value nextRound);
 };

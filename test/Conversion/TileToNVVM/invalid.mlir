@@ -40,3 +40,9 @@ tile.kernel @odd(%y: memref<?x64xi32>, %rows: index, %unit: index) attributes {s
 // expected-error @+1 {{expected splits that divide the warps of a transposed schedule without producers, got 3}}
 tile.kernel @three(%out: memref<?x192xf32>, %rows: index, %unit: index) attributes {schedule = {splits = 3 : i32, threads = 256 : i32, transposed}} {
 }
+
+// -----
+
+// expected-error @+1 {{expected crews of a warpgroup each, in a persistent transposed schedule without parts, got 3}}
+tile.kernel @crews(%out: memref<?x192xf32>, %rows: index, %unit: index) attributes {schedule = {crews = 3 : i32, persistent, producers = 128 : i32, threads = 256 : i32, transposed}} {
+}

@@ -192,3 +192,35 @@ tile.kernel @parts(%x: memref<?x512xbf16>, %r: memref<?x256xf32>, %w: memref<16x
   %result = arith.addf %sum, %residual : vector<128x128xf32>
   tile.store %result, %out[%row, %c128] limit %rows : vector<128x128xf32>, memref<?x256xf32>
 }
+
+// 96 rows: the second chunk has 32.
+// NVVM-LABEL: llvm.func @rows96
+// NVVM: llvm.inline_asm has_side_effects {{.*}} "wgmma.wait_group.sync.aligned 0;"
+// NVVM: nvvm.barrier id
+// NVVM-COUNT-32: llvm.store %{{.*}} {alignment = 4 : i64} : f32, !llvm.ptr<3>
+// NVVM: nvvm.barrier id
+// NVVM-COUNT-8: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
+// NVVM: nvvm.barrier id
+// NVVM-COUNT-16: llvm.store %{{.*}} {alignment = 4 : i64} : f32, !llvm.ptr<3>
+// NVVM-NOT: : f32, !llvm.ptr<3>
+// NVVM: nvvm.barrier id
+// NVVM-COUNT-4: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
+// NVVM-NOT: vector<4xf32>, !llvm.ptr<1>
+// NVVM: llvm.return
+tile.kernel @rows96(%x: memref<?x256xbf16>, %w: memref<8x16x256xbf16>, %out: memref<?x128xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c64 = arith.constant 64 : index
+  %c96 = arith.constant 96 : index
+  %row = arith.muli %unit, %c96 : index
+  %zero = arith.constant dense<0.0> : vector<96x128xf32>
+  %sum = scf.for %i = %c0 to %c4 step %c1 iter_args(%acc = %zero) -> (vector<96x128xf32>) {
+    %k = arith.muli %i, %c64 : index
+    %b = tile.load_packed %w[%c0, %c0, %k] : memref<8x16x256xbf16> -> !tile.packed<64 x 128, bf16_nk>
+    %a = tile.load %x[%row, %k] : memref<?x256xbf16> -> vector<96x64xbf16>
+    %r = tile.dot %a, %b, %acc {arith = #tile.arith<bf16>} : vector<96x64xbf16>, !tile.packed<64 x 128, bf16_nk>, vector<96x128xf32>
+    scf.yield %r : vector<96x128xf32>
+  }
+  tile.store %sum, %out[%row, %c0] limit %rows : vector<96x128xf32>, memref<?x128xf32>
+}

@@ -182,7 +182,7 @@ tile.kernel @parts(%rows: index, %unit: index) {
 tile.kernel @staged(%x: memref<?x64xbf16>, %rows: index, %unit: index) {
   %ring = tile.alloc_ring : !tile.ring<32 x 64, 1>
   %a = arith.constant dense<0.0> : vector<64x64xbf16>
-  // expected-error @+1 {{expected a ring of one stage of the block's size and a block of bf16, got '!tile.ring<32 x 64, 1>' and 'vector<64x64xbf16>'}}
+  // expected-error @+1 {{expected a ring of a stage for each crew, of the block's size, and a block of bf16, got '!tile.ring<32 x 64, 1>' and 'vector<64x64xbf16>'}}
   tile.store_staged %a, %x[%unit, %unit] through %ring : vector<64x64xbf16>, memref<?x64xbf16>, !tile.ring<32 x 64, 1>
   tile.return
 }

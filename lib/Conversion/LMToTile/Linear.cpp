@@ -187,6 +187,8 @@ static void forEachTile(KernelBuilder &k, const LinearSchedule &schedule, int64_
 static void describe(KernelBuilder &k, const LinearSchedule &schedule) {
   if (schedule.splits > 1)
     k.kernel->setAttr("splits", k.b.getI32IntegerAttr(static_cast<int32_t>(schedule.splits)));
+  if (schedule.crews > 1)
+    k.kernel->setAttr("crews", k.b.getI32IntegerAttr(static_cast<int32_t>(schedule.crews)));
   if (schedule.pipelined)
     k.kernel->setAttr("pipelined", k.b.getUnitAttr());
 }
@@ -234,9 +236,8 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
 
     int64_t panels = p.n / 16;
-    // A residual whose columns end inside a unit is masked column by column: as many registers as a bias.
-    bool crowded = bias || (residual && panels % 8);
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(crowded ? Epilogue::Bias : Epilogue::None), panels, p.k, p.unpacks())) {
+    Epilogue epilogue = bias ? Epilogue::Bias : !residual ? Epilogue::None : panels % 8 ? Epilogue::RaggedResidual : Epilogue::Residual;
+    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(epilogue), panels, p.k, p.unpacks())) {
       int64_t blocks = p.take(schedule, panels);
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          "_" + schedule.name.str();

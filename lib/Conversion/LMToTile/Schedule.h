@@ -19,15 +19,17 @@ struct LinearSchedule {
   int64_t parts = 1;      ///< of k, whose sums are added in order
   bool pipelined = false; ///< tile-pipeline-cuda takes it: the last unit may have panels, the last step k past the end
   int64_t splits = 1;     ///< warps of a GPU that share the k of a unit
+  int64_t crews = 1;      ///< warpgroups that take units by turns
+  int64_t stepTime = 0;   ///< nanoseconds of a step of a pipeline, where tilesFor chooses from it
 };
 
 /// Units that run at a time take so many blocks of rows by turns with as many blocks of columns as there are CTAs for: both
 /// operands of such a group stay in L2.
 inline constexpr int64_t kRasterRows = 8;
 
-/// What needs registers beside the sums: a bias, a second tile of sums, or records of codes so long that their scales and
-/// addresses do.
-enum class Epilogue { None, Bias, Gated, LongRecords };
+/// What comes behind the sums, and needs time or registers beside them: a bias, a residual (ragged: its columns end inside a unit), a
+/// second tile of sums; or records of codes so long that their scales and addresses need registers.
+enum class Epilogue { None, Bias, Residual, RaggedResidual, Gated, LongRecords };
 
 /// The classes of an arithmetic for a product of `panels` panels over `k`, ascending; `wide`: dense bf16 weights in whole steps of k, on
 /// a GPU. Measured: docs/performance.md.

@@ -61,16 +61,18 @@ func.func @step(%x: tensor<?x64xbf16>) -> tensor<?x32xf32> {
 
 // -----
 
-// On a GPU the tile is the one that fills the card: parts of k while 32 blocks of columns do not, 192 columns where they are one
-// round, the largest where its units are a whole round. A gated product writes the format that it is asked for.
+// On a GPU the tile is the one that fills the card: parts of k while 32 blocks of columns do not, fewer tokens or 192 columns where they
+// are one round, the largest where its units are a whole round. A gated product writes the format that it is asked for.
 module attributes {tile.target = {name = "cuda"}} {
   lm.weight @w [4096, 4096] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 33554432, rows = 4096>], layout = #lm.layout<rows_bf16>, offset = 0 : i64}
   lm.weight @gu [8192, 4096] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 33554432, rows = 4096>, #lm.span<file = 0, offset = 33554432, bytes = 33554432, rows = 4096>], interleave = 16 : i64, layout = #lm.layout<rows_bf16>, offset = 0 : i64}
   // CHECK-LABEL: func.func @step
   func.func @step(%x: tensor<?x4096xbf16>) -> (tensor<?x4096xf32>, tensor<?x4096xbf16>) {
     // CHECK: #rt.variant<max_rows = 128, kernel = @linear_bf16_bf16_nk_4096x4096_w64p2, row_block = 64, col_blocks = 32>
-    // CHECK-SAME: #rt.variant<max_rows = 256, kernel = @linear_bf16_bf16_nk_4096x4096_w64, row_block = 64, col_blocks = 32>
-    // CHECK-SAME: #rt.variant<max_rows = 512, kernel = @linear_bf16_bf16_nk_4096x4096_w128, row_block = 128, col_blocks = 32>
+    // CHECK-SAME: #rt.variant<max_rows = 256, kernel = @linear_bf16_bf16_nk_4096x4096_w128p2, row_block = 128, col_blocks = 32>
+    // CHECK-SAME: #rt.variant<max_rows = 384, kernel = @linear_bf16_bf16_nk_4096x4096_w96, row_block = 96, col_blocks = 32>
+    // CHECK-SAME: #rt.variant<max_rows = 512, kernel = @linear_bf16_bf16_nk_4096x4096_w128x2, row_block = 128, col_blocks = 32>
+    // CHECK-SAME: #rt.variant<max_rows = 640, kernel = @linear_bf16_bf16_nk_4096x4096_w160, row_block = 160, col_blocks = 32>
     // CHECK-SAME: #rt.variant<max_rows = 768, kernel = @linear_bf16_bf16_nk_4096x4096_w128n192, row_block = 128, col_blocks = 22>
     // CHECK-SAME: #rt.variant<max_rows = 1024, kernel = @linear_bf16_bf16_nk_4096x4096_w256, row_block = 256, col_blocks = 32>
     // CHECK-SAME: #rt.variant<max_rows = 4294967295, kernel = @linear_bf16_bf16_nk_4096x4096_w256, row_block = 256, col_blocks = 32>
@@ -88,6 +90,9 @@ module attributes {tile.target = {name = "cuda"}} {
 // CHECK: tile.dot
 // CHECK: %[[NEXT:.*]] = arith.addf %[[TOTAL]], %[[OF]]
 // CHECK: scf.yield %[[NEXT]]
+// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_4096x4096_w128x2(
+// CHECK-SAME: attributes {crews = 2 : i32, pipelined}
+// CHECK: tile.dot {{.*}} : vector<128x64xbf16>, !tile.packed<64 x 128, bf16_nk>
 // CHECK-LABEL: tile.kernel @gated_bf16_bf16_nk_4096x4096_bf16_w256(
 // CHECK-COUNT-2: tile.dot {{.*}} : vector<256x64xbf16>, !tile.packed<64 x 64, bf16_nk>, vector<256x64xf32>
 // CHECK: arith.truncf
@@ -106,16 +111,16 @@ func.func @step(%x: tensor<?x2080xbf16>) -> tensor<?x3072xf32> {
 // CHECK: scf.for %{{.*}} to %c8
 // CHECK: tile.dot {{.*}} : vector<8x256xbf16>
 // CHECK: tile.dot {{.*}} : vector<8x32xbf16>
-// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x3072_w64p2(
+// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x3072_w128p4(
 // CHECK-SAME: attributes {pipelined}
-// CHECK: arith.muli %{{.*}}, %c17
-// CHECK: scf.for %{{.*}} to %c17
-// CHECK: tile.dot {{.*}} : vector<64x64xbf16>
+// CHECK: arith.muli %{{.*}}, %c9
+// CHECK: scf.for %{{.*}} to %c9
+// CHECK: tile.dot {{.*}} : vector<128x64xbf16>
 // CHECK-NOT: tile.dot
 // CHECK: tile.store
-// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x3072_w128(
+// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x3072_w256(
 // CHECK: scf.for %{{.*}} to %c33
-// CHECK: tile.dot {{.*}} : vector<128x64xbf16>
+// CHECK: tile.dot {{.*}} : vector<256x64xbf16>
 // CHECK-NEXT: scf.yield
 // CHECK-NEXT: }
 // CHECK-NOT: tile.dot

@@ -3,10 +3,11 @@
 
   peer_ops.py EXE... [--products 128,256,512,1024,2048,8192] [--attention 512,2048,8192,16384] [--rounds 2]
 EXE is a package of bf16 weights of which EXE.json is the config.json (scripts/make-op-shapes.py). Both sides are measured alike: a
-CUDA graph of one op over as many weights as exceed the card's L2 cache (llmc: the op of all layers), its second replay after
-a rest of 8 ms, the median of bursts (EXE bench --profile --bursts). What llmc fuses (gate with up and the activation, sums with the
-residual) counts as part of the product; torch's is the product alone. Of attention (causal) the fastest of torch's
-cuDNN and flash and, where python3 has vllm, its FlashAttention 3.
+CUDA graph of the op of all layers, each with a weight of its own (together they exceed the card's L2 cache), its second replay after
+a rest of 8 ms, the median of bursts (EXE bench --profile --bursts): as many launches on both sides, since the card's clock falls
+within milliseconds. What llmc fuses (gate with up and the activation, sums with the residual) counts as part of the product;
+torch's is the product alone. Of attention (causal) the fastest of torch's cuDNN and flash and, where python3 has vllm, its
+FlashAttention 3.
 The two take turns; of each the median of the rounds counts. One line of JSON for each package and number of tokens, the last line
 has the ratios (more than 1: llmc is faster).
 """
@@ -23,7 +24,6 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-L2_BYTES = 60 << 20
 REST_S = 0.008
 BURSTS = 5
 
@@ -32,6 +32,7 @@ class Shape:
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
             c = json.load(file)
+        self.layers = c["num_hidden_layers"]
         self.heads, self.kv_heads, self.dim = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
         hidden, ffn, wide = c["hidden_size"], c["intermediate_size"], self.heads * self.dim
         # Rows (outputs) and columns of each.
@@ -82,8 +83,7 @@ def graph_seconds(calls):
     return statistics.median(times)
 
 
-def product_seconds(tokens, rows, columns):
-    count = max(4, math.ceil(2 * L2_BYTES / (2 * rows * columns)))
+def product_seconds(tokens, count, rows, columns):
     weights = [torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16) * 0.02 for _ in range(count)]
     x = torch.randn(tokens, columns, device="cuda", dtype=torch.bfloat16)
     return graph_seconds([lambda w=w: F.linear(x, w) for w in weights])
@@ -104,7 +104,7 @@ FA3 = flash_attention_3()
 def attention_seconds(shape, tokens):
     """(seconds, name) of the fastest."""
     made = lambda heads: torch.randn(1, heads, tokens, shape.dim, device="cuda", dtype=torch.bfloat16)
-    inputs = [(made(shape.heads), made(shape.kv_heads), made(shape.kv_heads)) for _ in range(4)]
+    inputs = [(made(shape.heads), made(shape.kv_heads), made(shape.kv_heads)) for _ in range(shape.layers)]
     best = {}
     for name, backend in (("cudnn", SDPBackend.CUDNN_ATTENTION), ("flash", SDPBackend.FLASH_ATTENTION)):
         try:
@@ -130,7 +130,7 @@ def measure(exe, shape, tokens, rounds, ops, file):
                 seconds, peer[op] = attention_seconds(shape, tokens)
                 theirs.append(seconds)
             else:
-                theirs.append(product_seconds(tokens, *shape.products[op]))
+                theirs.append(product_seconds(tokens, shape.layers, *shape.products[op]))
         torch.cuda.empty_cache()
     result = {}
     for op, (mine, theirs) in samples.items():

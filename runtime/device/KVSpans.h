@@ -13,10 +13,13 @@
 
 namespace llmc {
 
+/// Segments of a context at most, where they have `tokens`.
+inline int64_t segmentsAtMost(int64_t tokens) { return tokens == LLMC_KV_SEGMENT ? LLMC_KV_GROUP : LLMC_KV_SEGMENTS; }
+
 /// Tokens of a segment for a query token at `position`.
 inline int64_t segmentOf(int64_t position) {
   int64_t tokens = LLMC_KV_SEGMENT;
-  while (tokens * LLMC_KV_SEGMENTS <= position)
+  while (tokens * segmentsAtMost(tokens) <= position)
     tokens *= 2;
   return tokens;
 }
@@ -25,7 +28,7 @@ inline int64_t segmentOf(int64_t position) {
 /// with equal segments each, `parts` of them up to its last token; `first` counts from the first new token.
 template <typename Body> void forEachSpannedTile(int64_t position, int64_t tokens, int64_t rowBlock, Body body) {
   for (int64_t first = 0; first < tokens;) {
-    const int64_t segment = segmentOf(position + first), most = segment * LLMC_KV_SEGMENTS - (position + first);
+    const int64_t segment = segmentOf(position + first), most = segment * segmentsAtMost(segment) - (position + first);
     const int64_t count = std::min({rowBlock, tokens - first, most});
     body(first, count, segment, (position + first + count + segment - 1) / segment);
     first += count;

@@ -146,7 +146,7 @@ enum llmc_step_field {
 };
 
 /* Tokens of a segment of a cached sequence at least, segments of a context at most, segments of a group (llmc_kv_span). */
-#define LLMC_KV_SEGMENT 256
+#define LLMC_KV_SEGMENT 128
 #define LLMC_KV_SEGMENTS 32
 #define LLMC_KV_GROUP 8
 #define LLMC_SPAN_GROUPS 0x80000000u /* beside a variant's span_rows: its spans may be groups */
@@ -168,8 +168,8 @@ typedef struct llmc_query_tile {
 } llmc_query_tile;
 
 /* A query tile's view of a part of its sequence's cache: of one segment, or of a group of LLMC_KV_GROUP (the last has what is left).
- * Segments start at multiples of their length: LLMC_KV_SEGMENT tokens, doubled until LLMC_KV_SEGMENTS of them hold a query token's
- * context. So they are a function of the token's position alone, and a tile's tokens all have the same. What segments give is put
+ * Segments start at multiples of their length: LLMC_KV_SEGMENT tokens where a group of them holds a query token's context, else
+ * twice as many, doubled until LLMC_KV_SEGMENTS of them do. So they are a function of the token's position alone, and a tile's tokens all have the same. What segments give is put
  * together inside each group, oldest tokens first, then what groups give: the same sums whether spans are segments or groups.
  * The spans of a tile follow each other, oldest tokens first. 44 bytes. */
 typedef struct llmc_kv_span {

@@ -88,7 +88,7 @@ TEST(KVSpans, CoverEveryContextOnce) {
 
 TEST(KVSpans, AreAFunctionOfThePosition) {
   // Around the places where segments grow, a token has the segments that it has alone.
-  for (int32_t context : {10, 255, 256, 257, 8190, 8192, 8193, 8200, 16384, 16390, 131080}) {
+  for (int32_t context : {10, 127, 128, 256, 257, 1022, 1024, 1025, 1030, 8190, 8192, 8193, 8200, 16384, 16390, 131080}) {
     const int32_t tokens = std::min(context, 16);
     const Step many({{3, 50}, {tokens, context}});
     for (int32_t i = 0; i < tokens; ++i) {
@@ -118,8 +118,8 @@ TEST(KVSpans, OfATileFollowEachOther) {
     slot += first.spans > 1 ? first.spans * first.count : 0; // a tile's only span needs no place
   }
   // 8184 .. 8191 have 32 segments of 256 tokens, 8192 .. 8199 17 of 512.
-  EXPECT_EQ(spans, (std::vector<int32_t>{32, 17, 3, 1}));
-  EXPECT_EQ(slot, 8 * 32 + 8 * 17 + 2 * 3);
+  EXPECT_EQ(spans, (std::vector<int32_t>{32, 17, 5, 1}));
+  EXPECT_EQ(slot, 8 * 32 + 8 * 17 + 2 * 5);
   const auto *arrivals = static_cast<const int32_t *>(step.buffers->field(LLMC_FIELD_ARRIVALS, kTile));
   for (int i = 0; i < 4 * 2; ++i)
     EXPECT_EQ(arrivals[i], 0);

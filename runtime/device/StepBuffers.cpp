@@ -230,9 +230,24 @@ StepBuffers::Form StepBuffers::form() const {
     form.push_back(tiles.count);
   form.push_back(largest_);
   for (const auto &[rowBlock, spans] : spans_)
-    form.push_back(spans.count);
-  form.push_back(shape_.copyTable ? uint32_t(reinterpret_cast<const std::byte *>(table_) - base_) : 0);
+    form.push_back(spans.taken);
   return form;
+}
+
+StepBuffers::Form StepBuffers::contexts() const {
+  Form form;
+  for (const auto &[rowBlock, spans] : spans_)
+    if (spans.taken)
+      form.insert(form.end(), {spans.count, offsetOf(spans.first), offsetOf(spans.arrivals)});
+  form.push_back(shape_.copyTable && table_ ? offsetOf(table_) : 0);
+  return form;
+}
+
+bool StepBuffers::readsContexts(const llmc_launch_v1 &launch) {
+  return std::any_of(launch.args, launch.args + launch.num_args, [](const llmc_arg_v1 &arg) {
+    return arg.kind == LLMC_ARG_STEP &&
+           (arg.value == LLMC_FIELD_KV_SPANS || arg.value == LLMC_FIELD_ARRIVALS || arg.value == LLMC_FIELD_BLOCK_TABLE);
+  });
 }
 
 bool StepBuffers::takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows) const {

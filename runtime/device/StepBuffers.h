@@ -54,9 +54,13 @@ public:
   const void *field(uint64_t field, uint32_t rowBlock) const;
 
   LaunchPlan plan(const llmc_launch_v1 &launch) const;
-  /// Steps of equal form have equal plans and equal places of the fields (where the block table is copied).
+  /// Steps of equal form have equal plans and equal places of the fields (where the block table is copied), but for the number of
+  /// spans and the places that depend on it, which steps of equal contexts() have.
   using Form = std::vector<uint32_t>;
   Form form() const;
+  Form contexts() const;
+  /// Whether the launch reads what contexts() tells apart.
+  static bool readsContexts(const llmc_launch_v1 &launch);
   uint32_t tokens() const { return tokens_; }
   uint32_t sequences() const { return sequences_; }
   uint32_t logitsRows() const { return logitsRows_; }
@@ -76,6 +80,7 @@ private:
     bool taken = false;
   };
 
+  uint32_t offsetOf(const void *place) const { return uint32_t(static_cast<const std::byte *>(place) - base_); }
   uint32_t padded(uint32_t rows) const { return (rows + shape_.rowPad - 1) / shape_.rowPad * shape_.rowPad; }
   template <typename T> T *place(uint64_t count);
   int32_t *copyRows(const int32_t *from, uint32_t count, int32_t rest);

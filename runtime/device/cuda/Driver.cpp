@@ -71,6 +71,7 @@ Driver Driver::load(const char *name) {
     library.get(d.cuGraphDestroy, "cuGraphDestroy");
     library.get(d.cuGraphAddKernelNode, "cuGraphAddKernelNode_v2");
     library.get(d.cuGraphInstantiate, "cuGraphInstantiateWithFlags");
+    library.get(d.cuGraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams_v2");
     library.get(d.cuGraphExecDestroy, "cuGraphExecDestroy");
     library.get(d.cuGraphLaunch, "cuGraphLaunch");
   }

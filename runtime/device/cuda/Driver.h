@@ -129,6 +129,7 @@ struct Driver {
   Result (*cuGraphAddKernelNode)(GraphNode *, Graph, const GraphNode *before, size_t numBefore, const KernelNode *) = nullptr;
   Result (*cuGraphAddDependencies)(Graph, const GraphNode *from, const GraphNode *to, const GraphEdge *, size_t count) = nullptr;
   Result (*cuGraphInstantiate)(GraphExec *, Graph, unsigned long long flags) = nullptr;
+  Result (*cuGraphExecKernelNodeSetParams)(GraphExec, GraphNode, const KernelNode *) = nullptr;
   Result (*cuGraphExecDestroy)(GraphExec) = nullptr;
   Result (*cuGraphLaunch)(GraphExec, Stream) = nullptr;
 

@@ -214,16 +214,26 @@ bool LaunchList::launch(uint32_t index, const StepBuffers &buffers, const Launch
   return true;
 }
 
+KernelNode LaunchList::Call::node() const {
+  return {form.function, grid, 1, 1, form.threads, 1, 1, form.sharedBytes, form.parameters.data(), nullptr, nullptr, nullptr};
+}
+
+void LaunchList::update(GraphExec graph, GraphNode node, uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan) {
+  const KernelNode now = prepare(index, buffers, plan).node();
+  const Driver &driver = gpu_.driver();
+  driver.check(driver.cuGraphExecKernelNodeSetParams(graph, node, &now), "cuGraphExecKernelNodeSetParams");
+}
+
 GraphNode LaunchList::add(Graph graph, GraphNode previous, uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan) {
   if (plan.units == 0)
     return nullptr;
-  auto [form, grid, spreads] = prepare(index, buffers, plan);
-  const KernelNode node{form.function, grid, 1, 1, form.threads, 1, 1, form.sharedBytes, form.parameters.data(), nullptr, nullptr, nullptr};
+  const Call call = prepare(index, buffers, plan);
+  const KernelNode node = call.node();
   const Driver &driver = gpu_.driver();
   GraphNode result = nullptr;
   driver.check(driver.cuGraphAddKernelNode(&result, graph, nullptr, 0, &node), "cuGraphAddKernelNode");
   if (previous)
-    driver.check(driver.cuGraphAddDependencies(graph, &previous, &result, spreads ? &kProgrammaticEdge : &kFullEdge, 1),
+    driver.check(driver.cuGraphAddDependencies(graph, &previous, &result, call.spreads ? &kProgrammaticEdge : &kFullEdge, 1),
                  "cuGraphAddDependencies");
   return result;
 }

@@ -63,6 +63,8 @@ public:
   bool launch(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan, bool early);
   /// The same launch as a node behind `previous` (null: the first), early where it may be; null if it has nothing to do.
   GraphNode add(Graph graph, GraphNode previous, uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan);
+  /// Makes the launch's node in an executable graph that of the step in `buffers`, which has the same form (StepBuffers).
+  void update(GraphExec graph, GraphNode node, uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan);
 
 private:
   struct Form { // a variant
@@ -83,6 +85,7 @@ private:
     Form &form;
     unsigned grid;
     bool spreads; // at most one CTA a multiprocessor, wherever there is room first
+    KernelNode node() const;
   };
   Call prepare(uint32_t index, const StepBuffers &buffers, const LaunchPlan &plan);
   void bind(Launch &launch, const llmc_launch_v1 &source, const ProgramBases &bases) const;

@@ -9,6 +9,8 @@ namespace llmc::cuda {
 StepGraphs::Handle::~Handle() {
   if (graph_)
     gpu_.driver().cuGraphExecDestroy(graph_);
+  if (source_)
+    gpu_.driver().cuGraphDestroy(source_);
 }
 
 void StepGraphs::Handle::launch() const {
@@ -30,9 +32,11 @@ bool StepGraphs::launch(const StepBuffers &buffers) {
     std::vector<uint32_t> all(program_.num_launches);
     std::iota(all.begin(), all.end(), 0u);
     entry.graph.emplace(make(buffers, all));
+    entry.contexts = buffers.contexts();
   }
   if (!*entry.graph)
     return false;
+  update(entry, buffers);
   entry.graph->launch();
   return true;
 }
@@ -42,18 +46,37 @@ StepGraphs::Handle StepGraphs::make(const StepBuffers &buffers, std::span<const 
   struct Holder {
     const Driver &driver;
     Graph graph = nullptr;
-    ~Holder() { driver.cuGraphDestroy(graph); }
+    ~Holder() {
+      if (graph)
+        driver.cuGraphDestroy(graph);
+    }
   } holder{driver};
   driver.check(driver.cuGraphCreate(&holder.graph, 0), "cuGraphCreate");
   GraphNode previous = nullptr;
-  for (uint32_t i : launches)
-    if (GraphNode node = launches_.add(holder.graph, previous, i, buffers, buffers.plan(program_.launches[i])))
-      previous = node;
   Handle result(gpu_);
+  for (uint32_t i : launches) {
+    GraphNode node = launches_.add(holder.graph, previous, i, buffers, buffers.plan(program_.launches[i]));
+    if (!node)
+      continue;
+    previous = node;
+    if (StepBuffers::readsContexts(program_.launches[i]))
+      result.readers_.emplace_back(i, node);
+  }
   const Result made = driver.cuGraphInstantiate(&result.graph_, holder.graph, 0);
   if (made != kOutOfMemory) // steps go on without
     driver.check(made, "cuGraphInstantiate");
+  if (result.graph_ && !result.readers_.empty())
+    result.source_ = std::exchange(holder.graph, nullptr);
   return result;
+}
+
+void StepGraphs::update(Entry &entry, const StepBuffers &buffers) {
+  StepBuffers::Form contexts = buffers.contexts();
+  if (contexts == entry.contexts)
+    return;
+  for (auto [launch, node] : entry.graph->readers_)
+    launches_.update(entry.graph->graph_, node, launch, buffers, buffers.plan(program_.launches[launch]));
+  entry.contexts = std::move(contexts);
 }
 
 void StepGraphs::forgetOldest() {

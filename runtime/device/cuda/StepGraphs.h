@@ -1,8 +1,8 @@
 //===- StepGraphs.h - steps as CUDA graphs ----------------------*- C++ -*-===//
 //
 // A graph starts all kernels of a step by one call. Everything that differs between steps of one form (StepBuffers) lies in
-// the step's buffers, so that a graph is made once and never changed. It is made when a form comes for the second time:
-// prompts come in many lengths, most of them once.
+// the step's buffers, so that a graph is made once; where the contexts have grown by a span, the nodes that read the cache are
+// told its new places. It is made when a form comes for the second time: prompts come in many lengths, most of them once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_DEVICE_CUDA_STEPGRAPHS_H
@@ -28,7 +28,9 @@ public:
   class Handle {
   public:
     explicit Handle(const Gpu &gpu) : gpu_(gpu) {}
-    Handle(Handle &&other) noexcept : gpu_(other.gpu_), graph_(std::exchange(other.graph_, nullptr)) {}
+    Handle(Handle &&other) noexcept
+        : gpu_(other.gpu_), source_(std::exchange(other.source_, nullptr)), graph_(std::exchange(other.graph_, nullptr)),
+          readers_(std::move(other.readers_)) {}
     ~Handle();
     explicit operator bool() const { return graph_; }
     void launch() const;
@@ -36,7 +38,9 @@ public:
   private:
     friend class StepGraphs;
     const Gpu &gpu_;
+    Graph source_ = nullptr; // whose nodes name those of graph_; only with readers
     GraphExec graph_ = nullptr;
+    std::vector<std::pair<uint32_t, GraphNode>> readers_; // launches that read what contexts() tells apart
   };
 
   /// Whether the driver can make them.
@@ -49,9 +53,11 @@ public:
 private:
   struct Entry {
     std::optional<Handle> graph; // nothing before the form has come for the second time
+    StepBuffers::Form contexts;  // that it is for
     uint64_t used = 0;           // a clock of steps
   };
 
+  void update(Entry &entry, const StepBuffers &buffers);
   void forgetOldest();
 
   const Gpu &gpu_;

@@ -201,11 +201,14 @@ TEST_F(Cuda, StepsOfOneFormBecomeAGraph) {
   const std::vector<float> cold = logits(ids, 1); // tokens one by one: the second makes the graph, the table grows
   EXPECT_EQ(gpu.launches.size(), 6u) << "only the first step launches its kernels";
   EXPECT_EQ(gpu.graphLaunches, 39u);
-  EXPECT_EQ(gpu.graphs, 1u) << "what the graph was made from is gone";
+  EXPECT_EQ(gpu.graphs, 1u);
+  EXPECT_EQ(gpu.sources, 1u) << "the graph's nodes may be updated";
+  EXPECT_EQ(gpu.nodeUpdates, 0u) << "no context grew by a span";
   EXPECT_EQ(gpu.earlyEdges, 4u) << "of kernels of one CTA; the head may have two CTAs on a multiprocessor";
   EXPECT_EQ(cold, logits(ids, 8)) << "and the graph saw each step's inputs";
   device.reset();
   EXPECT_EQ(gpu.graphs, 0u);
+  EXPECT_EQ(gpu.sources, 0u);
 }
 
 TEST_F(Cuda, GraphsAreKeptForTheFormsUsedLast) {

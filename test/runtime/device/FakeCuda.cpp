@@ -1,6 +1,7 @@
 #include "FakeCuda.h"
 #include "FakeModel.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -227,6 +228,7 @@ struct FakeGraph { // made and instantiated alike
   struct Node {
     Work work;
     const Node *after; // null: the first
+    const Node *source = nullptr; // in an executable graph: what it was made from
   };
   std::deque<Node> nodes; // do not move
 };
@@ -402,11 +404,11 @@ int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **paramete
 }
 
 int cuGraphCreate(FakeGraph **graph, unsigned) {
-  ++state().fake.graphs;
+  ++state().fake.sources;
   return *graph = new FakeGraph, enter("cuGraphCreate");
 }
 int cuGraphDestroy(FakeGraph *graph) {
-  state().fake.graphs -= graph != nullptr;
+  state().fake.sources -= graph != nullptr;
   delete graph;
   return 0;
 }
@@ -435,9 +437,24 @@ int cuGraphInstantiateWithFlags(FakeGraph **exec, FakeGraph *graph, unsigned lon
     expect(graph->nodes[i].after == (i ? &graph->nodes[i - 1] : nullptr), "graph: not a chain in the order of the launches");
   ++state().fake.graphs;
   *exec = new FakeGraph(*graph);
+  for (size_t i = 0; i < graph->nodes.size(); ++i)
+    (*exec)->nodes[i].source = &graph->nodes[i];
   return 0;
 }
-int cuGraphExecDestroy(FakeGraph *graph) { return cuGraphDestroy(graph); }
+int cuGraphExecKernelNodeSetParams_v2(FakeGraph *exec, FakeGraph::Node *node, const KernelNode *k) {
+  if (int error = enter("cuGraphExecKernelNodeSetParams"))
+    return error;
+  auto own = std::find_if(exec->nodes.begin(), exec->nodes.end(), [&](const FakeGraph::Node &x) { return x.source == node; });
+  expect(own != exec->nodes.end() && !k->kernel && !k->context, "graph node: not of the graph that this one was made from");
+  own->work = launched(k->function, {k->gridX, k->gridY, k->gridZ}, {k->blockX, k->blockY, k->blockZ}, k->shared, k->parameters, k->extra);
+  ++state().fake.nodeUpdates;
+  return 0;
+}
+int cuGraphExecDestroy(FakeGraph *graph) {
+  --state().fake.graphs;
+  delete graph;
+  return 0;
+}
 int cuGraphLaunch(FakeGraph *graph, void *) {
   if (int error = enter("cuGraphLaunch"))
     return error;

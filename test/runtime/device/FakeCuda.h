@@ -34,7 +34,8 @@ struct FakeCuda {
   unsigned cubins = 0, ptx = 0;       // modules loaded
   unsigned uploads = 0, downloads = 0; // copies
   std::vector<std::string> launches;  // "embed grid 3 block 32 shared 0", with " early" where the one before may still run
-  unsigned graphs = 0, graphLaunches = 0; // graphs alive; calls
+  unsigned graphs = 0, sources = 0;   // executable ones alive, and what they were made from
+  unsigned graphLaunches = 0, nodeUpdates = 0; // calls
   unsigned earlyEdges = 0;            // programmatic ones
   std::vector<std::string> mistakes;  // of the caller
   int lost = 0;                       // the error that stays

@@ -15,8 +15,9 @@ namespace {
 constexpr uint32_t kTile = 16, kRoom = 1024;
 constexpr llmc_variant_v1 kForms[] = {{8 * kTile, kTile, 2, kRoom | LLMC_SPAN_GROUPS, nullptr, "spans"}, {UINT32_MAX, 32, 2, 0, nullptr, "tiles"}};
 constexpr llmc_variant_v1 kWideForms[] = {{kTile, kTile, 2, kRoom, nullptr, "spans"}, {UINT32_MAX, 32, 2, 0, nullptr, "tiles"}};
+constexpr llmc_arg_v1 kArgs[] = {{LLMC_ARG_STEP, 0, LLMC_FIELD_KV_SPANS}};
 constexpr llmc_launch_v1 launchOf(const llmc_variant_v1 *forms) {
-  return {0, LLMC_ROWS_QUERY_TILES, 0, 2, 0, 0, forms, nullptr, nullptr, "attention", 0, 0};
+  return {0, LLMC_ROWS_QUERY_TILES, 0, 2, 1, 0, forms, kArgs, nullptr, "attention", 0, 0};
 }
 /// Spans are segments or groups of them; of kWide only segments.
 constexpr llmc_launch_v1 kLaunch = launchOf(kForms), kWide = launchOf(kWideForms);
@@ -158,6 +159,17 @@ TEST(KVSpans, AreForManyTokensWhereTheirTilesAreFewAndLong) {
   EXPECT_STREQ(Step({{100, 2048}}).plan().variant->name, "tiles");            // a group each
   EXPECT_STREQ(Step({{129, 8000}}).plan().variant->name, "tiles");            // more than eight tiles
   EXPECT_STREQ(Step({{100, 8000}, {100, 8000}, {100, 8000}, {100, 8000}, {100, 8000}}).plan().variant->name, "tiles"); // 40 units
+}
+
+TEST(KVSpans, GrowWithinAForm) {
+  const Step now({{1, 256}, {1, 300}}), next({{1, 257}, {1, 301}}), later({{1, 258}, {1, 302}});
+  EXPECT_EQ(now.buffers->form(), next.buffers->form()) << "a graph of one step is one of the other";
+  EXPECT_NE(now.buffers->contexts(), next.buffers->contexts()) << "but for the launches that have a unit more";
+  EXPECT_EQ(next.buffers->contexts(), later.buffers->contexts());
+  EXPECT_NE(now.buffers->form(), Step({{2, 257}, {0, 300}}).buffers->form());
+  const Step fits({{16, 16384}, {16, 100}, {1, 1}}), full({{16, 16384}, {16, 16384}, {1, 1}});
+  EXPECT_NE(fits.buffers->form(), full.buffers->form()) << "another variant";
+  EXPECT_TRUE(StepBuffers::readsContexts(kLaunch));
 }
 
 TEST(KVSpans, TheCostModelCountsTheSame) {

@@ -80,7 +80,15 @@ static constexpr LinearSchedule kWarpgroupsGated[] = {
     {"w256", UINT32_MAX, 256, 256, 256, 0, 4, 64, 1, true, 1, 1, 645},
 };
 
-// Of a weight with few panels a few tokens' time is that of its bytes if there are enough loads in flight: small units, whose k
+// Of a weight with few panels: narrow units in one or two parts of k whose copies start while the kernels before run, if they are
+// enough for most multiprocessors.
+static constexpr LinearSchedule kFewNarrow[] = {
+    {"v16", 16, 16, 16, 16, 0, 4, 64, 1, true},
+    {"v16p2", 16, 16, 16, 16, 0, 4, 64, 2, true},
+};
+static constexpr int64_t kMostMultiprocessors = 96;
+
+// Else a few tokens' time is that of the weight's bytes if there are enough loads in flight: small units, whose k
 // four warps share. The same order of k for one token as for eight.
 static constexpr LinearSchedule kFewTokens[] = {
     {"m1", 1, 1, 1, 1, 0, 1, 256, 1, false, 4},
@@ -157,6 +165,9 @@ static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule>
     classes.erase(classes.begin()); // w16 takes what m8 would
   } else {
     llvm::ArrayRef<LinearSchedule> few = gated ? llvm::ArrayRef<LinearSchedule>(kFewTokensGated) : kFewTokens;
+    for (const LinearSchedule &narrow : llvm::reverse(kFewNarrow)) // one part, if that is enough
+      if (!gated && k > 64 * narrow.parts && int64_t(llvm::divideCeil(panels, narrow.panels)) * narrow.parts >= kMostMultiprocessors)
+        few = narrow;
     llvm::erase_if(classes, [&](const LinearSchedule &x) { return x.maxRows <= few.back().maxRows; });
     classes.insert(classes.begin(), few.begin(), few.end());
   }

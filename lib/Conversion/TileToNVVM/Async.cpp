@@ -218,9 +218,13 @@ void Emitter::copyBox(Value map, Value target, ValueRange coordinates, Value ful
 }
 
 LogicalResult Emitter::emitCopyAsync(tile::CopyAsyncOp op) {
-  FailureOr<Value> map = nextMap(op, op.getMemref(), op.getBox());
-  if (failed(map))
+  FailureOr<Attribute> numbers = tensorMap(op, op.getMemref(), op.getBox(), b);
+  if (failed(numbers))
     return failure();
+  // Copies of the same boxes share a map; TileToNVVM.cpp counts them alike.
+  auto *known = llvm::find(maps, *numbers);
+  FailureOr<Value> map = known == maps.end() ? nextMap(op, op.getMemref(), op.getBox())
+                                             : Value(function.getArgument(kernel.getBuffers().size() + (cta.persistent ? 2 : 1) + (known - maps.begin())));
   auto ring = cast<tile::RingType>(op.getRing().getType());
   Value slot = slotOf(scalar(op.getRound()), ring.getStages()).first;
   Value target = at(slotAddress(op.getRing(), slot), static_cast<int64_t>(op.getPanel()) * ring.getRows() * kRowBytes);

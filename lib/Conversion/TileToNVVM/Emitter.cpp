@@ -18,6 +18,11 @@ using namespace llmc::cuda;
 // Control flow
 //===----------------------------------------------------------------------===//
 
+/// Whether passes have placed such an op in the kernel.
+static bool says(tile::KernelOp kernel, NVVM::GridDepActionKind kind) {
+  return kernel.walk([&](NVVM::GriddepcontrolOp op) { return op.getKind() == kind ? WalkResult::interrupt() : WalkResult::advance(); }).wasInterrupted();
+}
+
 LogicalResult Emitter::run(LLVM::LLVMFuncOp target) {
   function = target;
   b.setInsertionPointToStart(&function.getBody().front());
@@ -43,14 +48,19 @@ LogicalResult Emitter::run(LLVM::LLVMFuncOp target) {
   if (cta.parts > 1)
     block = arith::DivUIOp::create(b, loc, block, i32(cta.parts));
   mapping.map(kernel.getUnit(), special(block));
+  // The next kernel may come at once, of kernels with roles when the thread that copies is at its end, where passes say nothing else.
+  const bool early = kernel.getBody().getOps<tile::RolesOp>().empty();
+  const bool admits = says(kernel, NVVM::GridDepActionKind::launch_dependents);
+  if (early && !admits)
+    NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::launch_dependents);
   // All threads wait for the kernel before this one, so that no kernel ends before all those before it have: buffers may be
-  // reused anywhere in the chain.
-  NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
+  // reused anywhere in the chain. Roles may wait by themselves, one that copies weights later than the others.
+  if (!says(kernel, NVVM::GridDepActionKind::wait))
+    NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
   if (failed(emit(kernel.getBody().front())))
     return failure();
-  // The next kernel may come onto the card when some thread of every CTA is here, of kernels with roles the one that copies. Earlier
-  // its CTAs would crowd where the first of this one's leave room, and wait there.
-  NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::launch_dependents);
+  if (!early && !admits)
+    NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::launch_dependents);
   LLVM::ReturnOp::create(b, loc, ValueRange{});
   return success();
 }
@@ -92,6 +102,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::GatherAsyncOp x) { return emitGatherAsync(x); })
       .Case([&](tile::WarpgroupDotRowsOp x) { return emitWarpgroupDotRows(x); })
       .Case([&](tile::WarpgroupUpdateOp x) { return emitWarpgroupUpdate(x); })
+      .Case([&](NVVM::GriddepcontrolOp x) { return NVVM::GriddepcontrolOp::create(b, loc, x.getKind()), success(); })
       .Case<tile::OpenTurnsOp, tile::TakeTurnOp, tile::PassTurnOp>([&](auto x) { return emitTurn(x); })
       .Case([&](tile::DealColumnsOp x) { return emitDealColumns(x); })
       .Case([&](tile::StoreStagedOp x) { return emitStoreStaged(x); })

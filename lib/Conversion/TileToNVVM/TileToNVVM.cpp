@@ -34,12 +34,22 @@ static bool isWritten(Value buffer) {
   });
 }
 
+static Value bufferOf(Value memref) {
+  while (auto view = memref.getDefiningOp<tile::ViewOp>())
+    memref = view.getSource();
+  return memref;
+}
+
 static LLVM::LLVMFuncOp declare(tile::KernelOp kernel, const Shape &cta, OpBuilder &b) {
   MLIRContext *context = kernel.getContext();
   SmallVector<Type> types(kernel.getBuffers().size(), LLVM::LLVMPointerType::get(context, 1));
   types.append(cta.persistent ? 2 : 1, b.getI64Type());
-  size_t copies = 0; // each has a tensor map
-  kernel.walk([&](Operation *op) { copies += isa<tile::CopyAsyncOp, tile::GatherAsyncOp>(op); });
+  size_t copies = 0; // with a tensor map of their own
+  llvm::DenseSet<std::tuple<Value, Type, Attribute>> boxes;
+  kernel.walk([&](Operation *op) {
+    auto copy = dyn_cast<tile::CopyAsyncOp>(op);
+    copies += copy ? boxes.insert({bufferOf(copy.getMemref()), copy.getMemref().getType(), copy.getBoxAttr()}).second : isa<tile::GatherAsyncOp>(op);
+  });
   types.append(copies, LLVM::LLVMPointerType::get(context));
   auto function = LLVM::LLVMFuncOp::create(b, kernel.getLoc(), kernel.getSymName(),
                                            LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));

@@ -19,6 +19,7 @@
 #include "dialects/Tile/Tile.h"
 #include "lib/Transforms/Tile/AttentionRole.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -54,6 +55,10 @@ public:
       steps.loop.erase();
     tile::eraseUnused(kernel);
     setSchedule();
+    if (alone()) { // few and short units: what comes behind them may use the rest of the card
+      b.setInsertionPointToStart(&kernel.getBody().front());
+      NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::launch_dependents);
+    }
   }
 
 private:
@@ -123,6 +128,7 @@ struct TilePipelineAttentionCudaPass : PassWrapper<TilePipelineAttentionCudaPass
 
   StringRef getArgument() const override { return "tile-pipeline-attention-cuda"; }
   StringRef getDescription() const override { return "attention as a pipeline of page copies and warpgroup products"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<NVVM::NVVMDialect>(); }
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {

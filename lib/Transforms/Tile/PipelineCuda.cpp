@@ -28,6 +28,7 @@
 #include "lib/Transforms/Tile/UnitLoop.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -41,6 +42,10 @@ namespace {
 constexpr int64_t kStepK = 64; // k of a slot
 constexpr int64_t kCrewSums = 128 * 128; // of a warpgroup
 constexpr int64_t kFewRows = 128; // up to so many, sums and addresses fit the registers that each thread of a CTA can have
+constexpr int64_t kEarlyRows = 64, kFewRowsOfParts = 16;
+// Slots of few rows are small: as many as take more than half of a multiprocessor's memory, which then has one CTA. Two could crowd
+// where the kernel before left first. Rings of 216 KiB are slower (H200, whole steps of the 8B shape).
+constexpr int64_t kFewRingBytes = 126 * 1024;
 // Of the 227 KiB of an sm_90 CTA, without the barriers.
 constexpr int64_t kSharedBytes = 226 * 1024, kMaxStages = 6, kRowBytes = 2 * kStepK;
 
@@ -151,9 +156,10 @@ const char *match(tile::KernelOp kernel, Products &products) {
     bool codes = tile::isQuantized(b.getFormat());
     if (codes ? !unpacks(panels) || products.crews > 1 : b.getFormat() != tile::Format::BF16NK)
       return "expected panels of bf16_nk, or of codes in whole records and no crews";
-    bool fits = products.columns == 128 || (dots == 1 && !codes && (products.crews > 1 ? products.columns == 64 : products.columns == 192));
+    bool dense = dots == 1 && !codes; // other widths are for it
+    bool fits = products.columns == 128 || (dense && (products.columns == 64 || (products.columns == 192 && products.crews == 1)));
     if (b.getK() != kStepK || !fits)
-      return "expected panels of 64 x 128, 64 x 192 (of crews 64 x 64; bf16_nk) or two of 64 x 64";
+      return "expected panels of 64 x 64, 64 x 128, 64 x 192 (of crews 64 x 64; bf16_nk) or two of 64 x 64";
     if (a.getRank() != 2 || cast<MemRefType>(left.getMemref().getType()).getRank() != 2 || a.getDimSize(0) % 16 || a.getDimSize(0) > 256)
       return "expected a multiple of 16 rows, at most 256";
     products.left = left;
@@ -164,8 +170,10 @@ const char *match(tile::KernelOp kernel, Products &products) {
     return "expected two products with alternating panels";
   if (products.crews > 1 && (products.parts || products.rows * products.columns > kCrewSums))
     return "expected units of crews without parts, of at most 128 sums a thread";
-  if (products.parts && (products.rows % (32 * products.count) || !followsByRows(kernel, products)))
-    return "expected parts of whole blocks of 32 rows, and blocks of rows behind them";
+  // What is stored row by row through shared memory comes in blocks of 32 rows, what is not in those of a product.
+  int64_t block = products.rows <= kFewRowsOfParts ? 8 : 32;
+  if (products.parts && (products.rows % (block * products.count) || !followsByRows(kernel, products)))
+    return "expected parts of whole blocks of 32 rows (of 8, if there are 16 in all), and blocks of rows behind them";
   return nullptr;
 }
 
@@ -182,7 +190,7 @@ public:
     int64_t slot = kRowBytes * (p.rows + p.columns), staging = p.crews * (staged ? kRowBytes * ownRows() : storeBytes());
     if (p.parts) // what the parts send each other
       staging += 4 * p.rows * p.columns;
-    int64_t stages = std::clamp<int64_t>((kSharedBytes - staging) / slot, 2, kMaxStages);
+    int64_t stages = std::clamp<int64_t>((kSharedBytes - staging) / slot, 2, p.rows <= kFewRowsOfParts ? kFewRingBytes / slot : kMaxStages);
     auto ring = [&](int64_t rows, int64_t stages) -> Value {
       return tile::AllocRingOp::create(b, loc, tile::RingType::get(b.getContext(), rows, kStepK, stages));
     };
@@ -193,7 +201,7 @@ public:
     pipeline = tile::AllocPipelineOp::create(b, loc, tile::PipelineType::get(b.getContext(), stages));
     panels = p.paired() && !p.codes() ? interleavedPanels() : p.panels.front().getMemref();
     auto roles = tile::RolesOp::create(b, loc, /*warps=*/false, /*unpacking=*/p.codes());
-    produce(roles.getProducer().emplaceBlock(), slot);
+    produce(roles.getProducer().emplaceBlock(), slot, stages);
     consume(roles.getConsumers().emplaceBlock(), roles);
     tile::eraseUnused(kernel);
     auto number = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI32IntegerAttr(static_cast<int32_t>(value))); };
@@ -209,6 +217,8 @@ public:
 
 private:
   scf::ForOp outermost() { return p.parts ? p.parts : p.loop; }
+  /// Whether the first weights are worth asking for before the kernels before this one have ended: a few tokens' time is that.
+  bool comesEarly() { return p.rows <= kEarlyRows && p.crews == 1 && !p.codes(); }
   int64_t ownRows() { return p.rows / p.count; } ///< of the unit's, whose results a CTA computes
   int64_t storeBytes() { ///< of an f32 store (TileToNVVM/StagedRows.cpp)
     int64_t columns = p.crews > 1 ? p.columns : 64;
@@ -234,9 +244,10 @@ private:
     return tile::ViewOp::create(b, loc, MemRefType::get({pairs, 2, 2, 8, k}, type.getElementType(), layout), p.panels.front().getMemref(), 0);
   }
 
-  void produce(Block &block, int64_t bytes) {
+  void produce(Block &block, int64_t bytes, int64_t stages) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
+    Value ahead = comesEarly() ? produceAhead(bytes, stages) : Value();
     tile::Again here(kernel, b);
     tile::UnitLoop units(kernel, b, loc, here);
     if (p.parts)
@@ -245,7 +256,12 @@ private:
       for (Value index : indices) // those of the unit once, before the loop
         if (!outermost()->isAncestor(index.getParentBlock()->getParentOp()))
           here.value(index);
-    auto loop = scf::ForOp::create(b, loc, p.loop.getLowerBound(), p.loop.getUpperBound(), p.loop.getStep());
+    Value first = p.loop.getLowerBound();
+    if (ahead) {
+      Value opens = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, units.firstRound, first);
+      first = arith::SelectOp::create(b, loc, opens, ahead, first);
+    }
+    auto loop = scf::ForOp::create(b, loc, first, p.loop.getUpperBound(), p.loop.getStep());
     b.setInsertionPoint(loop.getBody()->getTerminator());
     here.map(p.loop.getInductionVar(), loop.getInductionVar());
     Value round = arith::AddIOp::create(b, loc, units.firstRound, loop.getInductionVar());
@@ -255,12 +271,41 @@ private:
                                   kRowBytes * p.rows);
     else
       tile::AcquireOp::create(b, loc, pipeline, round, bytes);
-    tile::CopyAsyncOp::create(b, loc, p.left.getMemref(), here.values(p.left.getIndices()), ArrayRef<int64_t>{p.rows, kStepK}, tokens, round,
-                              pipeline);
+    copyTokens(here, round);
     if (!p.codes())
       copyPanels(indices, round);
     b.setInsertionPointAfter(loop);
     units.close(b, roundBehind(units));
+  }
+
+  /// The first unit's first rounds, as many as there are slots: weights before the wait for the kernels before this one, tokens
+  /// behind it. How many rounds these are.
+  Value produceAhead(int64_t bytes, int64_t stages) {
+    int64_t rounds = std::min(stages, static_cast<int64_t>(p.loop.getStaticTripCount()->getZExtValue()));
+    Value zero = p.loop.getLowerBound(), one = p.loop.getStep();
+    Value count = arith::ConstantIndexOp::create(b, loc, rounds), part = p.parts ? tile::PartOp::create(b, loc) : Value();
+    auto eachRound = [&](llvm::function_ref<void(tile::Again &, Value)> body) {
+      auto loop = scf::ForOp::create(b, loc, zero, count, one);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(loop.getBody()->getTerminator());
+      tile::Again here(kernel, b);
+      if (p.parts)
+        here.map(p.parts.getInductionVar(), part);
+      here.map(p.loop.getInductionVar(), loop.getInductionVar());
+      body(here, loop.getInductionVar());
+    };
+    eachRound([&](tile::Again &here, Value round) {
+      tile::AcquireOp::create(b, loc, pipeline, round, bytes);
+      copyPanels(here.values(p.panels.front().getIndices()), round);
+    });
+    NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
+    eachRound([&](tile::Again &here, Value round) { copyTokens(here, round); });
+    return count;
+  }
+
+  void copyTokens(tile::Again &here, Value round) {
+    tile::CopyAsyncOp::create(b, loc, p.left.getMemref(), here.values(p.left.getIndices()), ArrayRef<int64_t>{p.rows, kStepK}, tokens, round,
+                              pipeline);
   }
 
   void copyPanels(SmallVector<Value> indices, Value round) {
@@ -298,6 +343,8 @@ private:
         after.push_back(op);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
+    if (comesEarly())
+      NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
     tile::Again here(kernel, b);
     tile::UnitLoop units = consumerUnits(here);
     if (p.parts) {
@@ -399,6 +446,7 @@ struct TilePipelineCudaPass : PassWrapper<TilePipelineCudaPass, OperationPass<Mo
 
   StringRef getArgument() const override { return "tile-pipeline-cuda"; }
   StringRef getDescription() const override { return "matrix products as pipelines of bulk copies and warpgroup products"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<NVVM::NVVMDialect>(); }
 
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {

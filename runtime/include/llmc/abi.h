@@ -209,8 +209,8 @@ typedef struct llmc_tensor_map_v1 {
 
 /* A kernel for a GPU. The entry has the variant's name; its grid is (units, 1, 1); its parameters are, in order: one
  * device pointer per launch argument, int64 rows, then the tensor maps (128 bytes each, by value, 64-byte aligned).
- * Every thread executes griddepcontrol.wait before anything else that touches global memory: a kernel may be on the card
- * (programmatic dependent launch) while the kernels before it run.
+ * Global memory that kernels write is touched only behind griddepcontrol.wait, which some threads of every CTA that stay to its end
+ * execute: a kernel may be on the card (programmatic dependent launch) while the kernels before it run.
  * A persistent kernel's grid has no more CTAs than run at a time, and a whole number of clusters of `persistent` CTAs each (a
  * dimension that its code has); cluster c of g computes units c, c + g, c + 2 g and so on, and int64 units follows rows. */
 typedef struct llmc_cuda_kernel_v1 {

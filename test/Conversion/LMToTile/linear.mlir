@@ -106,11 +106,10 @@ func.func @step(%x: tensor<?x2080xbf16>) -> tensor<?x3072xf32> {
   %y = lm.linear %x, @w {arith = #lm.arith<bf16>} : (tensor<?x2080xbf16>) -> tensor<?x3072xf32>
   return %y : tensor<?x3072xf32>
 }
-// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x3072_m8(
-// CHECK-SAME: attributes {splits = 4 : i32}
-// CHECK: scf.for %{{.*}} to %c8
-// CHECK: tile.dot {{.*}} : vector<8x256xbf16>
-// CHECK: tile.dot {{.*}} : vector<8x32xbf16>
+// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x3072_v16p2(
+// CHECK-SAME: attributes {pipelined}
+// CHECK: scf.for %{{.*}} to %c17
+// CHECK: tile.dot {{.*}} : vector<16x64xbf16>
 // CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x3072_w128p4(
 // CHECK-SAME: attributes {pipelined}
 // CHECK: arith.muli %{{.*}}, %c9
@@ -125,3 +124,16 @@ func.func @step(%x: tensor<?x2080xbf16>) -> tensor<?x3072xf32> {
 // CHECK-NEXT: }
 // CHECK-NOT: tile.dot
 // CHECK: tile.store
+
+// -----
+
+lm.weight @w [2048, 2080] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 8519680, rows = 2048>], layout = #lm.layout<rows_bf16>, offset = 0 : i64}
+func.func @step(%x: tensor<?x2080xbf16>) -> tensor<?x2048xf32> {
+  %y = lm.linear %x, @w {arith = #lm.arith<bf16>} : (tensor<?x2080xbf16>) -> tensor<?x2048xf32>
+  return %y : tensor<?x2048xf32>
+}
+// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x2048_m8(
+// CHECK-SAME: attributes {splits = 4 : i32}
+// CHECK: scf.for %{{.*}} to %c8
+// CHECK: tile.dot {{.*}} : vector<8x256xbf16>
+// CHECK: tile.dot {{.*}} : vector<8x32xbf16>

@@ -6,11 +6,12 @@
 // CHECK: .minnctapersm 1
 // Nothing of global memory is read before the kernels before this one have ended.
 // CHECK-NOT: ld.global
+// CHECK: griddepcontrol.launch_dependents
+// CHECK-NOT: ld.global
 // CHECK: griddepcontrol.wait
 // CHECK: ld.global.nc.v4
 // CHECK: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 // CHECK: st.global
-// CHECK: griddepcontrol.launch_dependents
 module attributes {llmc.pipeline = "cuda"} {
   tile.kernel @dense(%x: memref<?x32xbf16>, %w: memref<2x16x32xbf16>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
     %c0 = arith.constant 0 : index

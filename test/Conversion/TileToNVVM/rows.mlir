@@ -3,14 +3,15 @@
 
 // CHECK-LABEL: llvm.func @square
 // CHECK-SAME: nvvm.reqntid = array<i32: 128, 1, 1>
+// CHECK: nvvm.griddepcontrol launch_dependents
 // CHECK-NOT: llvm.load
 // CHECK: nvvm.griddepcontrol wait
 // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK-COUNT-4: arith.mulf
 // CHECK-NOT: arith.mulf
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
-// CHECK: nvvm.griddepcontrol launch_dependents
-// CHECK-NEXT: llvm.return
+// CHECK-NOT: nvvm.griddepcontrol
+// CHECK: llvm.return
 tile.kernel @square(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index
   %v = tile.load %x[%unit, %c0] : memref<?x512xf32> -> vector<512xf32>

@@ -6,7 +6,24 @@
 // ASYNC: %[[W:.*]] = tile.alloc_ring : !tile.ring<128 x 64, 6>
 // ASYNC: %[[STAGING:.*]] = tile.alloc_ring : !tile.ring<64 x 64, 1>
 // ASYNC: %[[PAIRS:.*]] = tile.view %{{.*}} at 0 : memref<12x2x16x256xbf16> -> memref<12x2x2x8x256xbf16, strided<[8192, 2048, 4096, 256, 1]>>
-// ASYNC: tile.copy_async %[[PAIRS]][%{{.*}}, %c0, %c0, %c0, %{{.*}}] box [4, 2, 2, 8, 64] to %[[W]]
+// Few tokens: the first rounds' weights come while the kernels before this one run, their tokens behind them.
+// ASYNC: tile.roles producer {
+// ASYNC:   %[[ROUNDS:.*]] = arith.constant 4 : index
+// ASYNC:   scf.for %[[R:[a-z0-9]+]] = %c0{{.*}} to %[[ROUNDS]]
+// ASYNC:     tile.acquire %{{.*}}[%[[R]]] expects 24576
+// ASYNC:     tile.copy_async %[[PAIRS]][%{{.*}}, %c0, %c0, %c0, %{{.*}}] box [4, 2, 2, 8, 64] to %[[W]][%[[R]]]
+// ASYNC-NOT: tile.copy_async
+// ASYNC:   nvvm.griddepcontrol wait
+// ASYNC:   scf.for %[[R:[a-z0-9]+]] = %c0{{.*}} to %[[ROUNDS]]
+// ASYNC:     tile.copy_async %{{.*}} box [64, 64] to %{{.*}}[%[[R]]]
+// ASYNC:   scf.for {{.*}} iter_args(%[[FIRST:.*]] = %{{.*}}) -> (index) {
+// ASYNC:     %[[OPENS:.*]] = arith.cmpi eq, %[[FIRST]], %c0
+// ASYNC:     %[[START:.*]] = arith.select %[[OPENS]], %[[ROUNDS]], %c0
+// ASYNC:     scf.for %{{.*}} = %[[START]] to
+// ASYNC:       tile.copy_async %{{.*}} box [64, 64] to
+// ASYNC:       tile.copy_async %[[PAIRS]]{{.*}} to %[[W]]
+// ASYNC: } consumers {
+// ASYNC:   nvvm.griddepcontrol wait
 // ASYNC: %[[SUM:.*]] = tile.wait {{.*}} pending 0 {{.*}} -> vector<64x128xf32>
 // ASYNC: %[[EVEN:.*]], %[[ODD:.*]] = tile.deal_columns %[[SUM]] : vector<64x128xf32> -> vector<64x64xf32>
 // ASYNC: arith.mulf %[[EVEN]], %[[ODD]] : vector<64x64xf32>
@@ -15,6 +32,8 @@
 
 // Elements 2 and 3 of each four of a product are the second sums.
 // NVVM-LABEL: llvm.func @gated
+// Copies of the same boxes share a tensor map.
+// NVVM-SAME: i64, %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: !llvm.ptr {{{[^}]*}}grid_constant}, %{{[a-z0-9]+}}: !llvm.ptr {{{[^}]*}}grid_constant}) attributes
 // NVVM: %[[Y:.*]] = llvm.inline_asm has_side_effects {{.*}} "wgmma.wait_group.sync.aligned 0;"
 // NVVM-DAG: %[[G0:.*]] = llvm.extractvalue %[[Y]][0]
 // NVVM-DAG: %[[G1:.*]] = llvm.extractvalue %[[Y]][1]

@@ -167,7 +167,7 @@ TEST(KVSpans, GrowWithinAForm) {
   EXPECT_NE(now.buffers->contexts(), next.buffers->contexts()) << "but for the launches that have a unit more";
   EXPECT_EQ(next.buffers->contexts(), later.buffers->contexts());
   EXPECT_NE(now.buffers->form(), Step({{2, 257}, {0, 300}}).buffers->form());
-  const Step fits({{16, 16384}, {16, 100}, {1, 1}}), full({{16, 16384}, {16, 16384}, {1, 1}});
+  const Step fits({{16, 16384}, {16, 100}, {16, 100}}, kWide), full({{16, 16384}, {16, 16384}, {16, 16384}}, kWide);
   EXPECT_NE(fits.buffers->form(), full.buffers->form()) << "another variant";
   EXPECT_TRUE(StepBuffers::readsContexts(kLaunch));
 }

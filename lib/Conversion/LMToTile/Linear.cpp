@@ -31,6 +31,7 @@ struct Product {
   int64_t partK = 32;             // k of a product: a step's record may be longer than the registers are many
   bool ragged = false;            // the last unit has panels past the weight's end
   bool codes = false;             // tile::DotArith::BF16_G32
+  bool gated = false;
 
   int64_t columns() const { return 16 * panels; }
   /// Pipelines pay, and stay loops, from a few steps of k on.
@@ -44,8 +45,10 @@ struct Product {
   /// With more tokens the scaling of sums costs more than that of weights, which all tokens share; a minimum doubles the products,
   /// long records have many scales.
   bool takesCodes(const LinearSchedule &schedule) const {
-    int64_t most = tile::hasScalesOf32(format) && tile::codedForm(format).minimum ? 16 : tile::recordK(format) > 64 ? 32 : 64;
-    return tile::hasScalesOf32(format) && !schedule.pipelined && schedule.tokens <= most;
+    if (!tile::hasScalesOf32(format) || schedule.pipelined)
+      return false;
+    bool minimum = tile::codedForm(format).minimum, records = tile::recordK(format) > 64;
+    return schedule.tokens <= (minimum ? (records && gated ? 8 : 16) : records ? 32 : 64);
   }
   /// Column blocks of a launch.
   int64_t take(const LinearSchedule &schedule, int64_t panelsOfAll) {
@@ -269,6 +272,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     int64_t n = columnsOf(op.getResult()), kLogical = weight.getShape()[1];
     Dispatch dispatch(op, rowsOf(op.getInputs().front()));
     Product p{*op.getArith(), formatOf(*weight.getLayout()), pad32(kLogical), n, 0};
+    p.gated = true;
     MLIRContext *context = op.getContext();
     llvm::append_range(dispatch.inputs, op.getInputs());
     SmallVector<Type> buffers = formatTypes(context, kLogical, lm::inputFormat(p.arith));

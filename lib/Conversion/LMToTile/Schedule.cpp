@@ -187,7 +187,8 @@ static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, 
     return classes;
   }
   llvm::SmallVector<LinearSchedule> table(gated ? llvm::ArrayRef(kWarpgroupsGated) : llvm::ArrayRef(kWarpgroups));
-  llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels > 8 || x.crews > 1; }); // other warpgroups' registers are the producers'
+  // Other warpgroups' registers are the producers', and so are those that parts of k take.
+  llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels > 8 || x.crews > 1 || x.parts > 1; });
   for (LinearSchedule &x : table) // of a step producers take most: 770, 890 and 1,000 ns with 64, 128 and 256 tokens
     x.stepTime = 750 + x.stepTime / 3;
   for (const LinearSchedule &x : tilesFor(table, epilogue, panels, k))

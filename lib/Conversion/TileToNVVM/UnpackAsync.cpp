@@ -29,7 +29,10 @@ LogicalResult Emitter::emitUnpackAsync(tile::UnpackAsyncOp op) {
   ref.type = tile::PackedType::get(b.getContext(), kStepK, 16, op.getFormat());
   ref.recordBytes = strides[strides.size() - 2];
   Value ownWarp = arith::SubIOp::create(b, loc, warpOfCTA, index(cta.threads / 32));
-  Value base = at(scalar(op.getMemref()), mul(scalar(op.getRecord()), ref.recordBytes));
+  // Past the last step tokens are zeros; what they meet has to be a number.
+  int64_t lastStep = memref.getDimSize(memref.getRank() - 2) - kStepK / tile::recordK(op.getFormat());
+  Value record = arith::MinUIOp::create(b, loc, scalar(op.getRecord()), index(lastStep));
+  Value base = at(scalar(op.getMemref()), mul(record, ref.recordBytes));
 
   // Of a unit's panels (or pairs) this warp has numbers w, w + 4, ... of each kind.
   struct Piece {

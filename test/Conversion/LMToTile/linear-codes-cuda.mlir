@@ -12,7 +12,7 @@ func.func @step(%x: tensor<?x1024xbf16>, %y: tensor<?x256xbf16>) -> (tensor<?x40
   // CHECK-SAME: #rt.variant<max_rows = 16, kernel = @linear_bf16_g32_q4_0_1024x4096_m16, row_block = 16, col_blocks = 256>
   // CHECK-SAME: #rt.variant<max_rows = 32, kernel = @linear_bf16_g32_q4_0_1024x4096_m32, row_block = 32, col_blocks = 256>
   // CHECK-SAME: #rt.variant<max_rows = 64, kernel = @linear_bf16_g32_q4_0_1024x4096_m64, row_block = 64, col_blocks = 256>
-  // CHECK-SAME: #rt.variant<max_rows = 128, kernel = @linear_bf16_q4_0_1024x4096_w64p2, row_block = 64, col_blocks = 32>
+  // CHECK-SAME: #rt.variant<max_rows = 256, kernel = @linear_bf16_q4_0_1024x4096_w64, row_block = 64, col_blocks = 32>
   // CHECK-SAME: #rt.variant<max_rows = 4294967295, kernel = @linear_bf16_q4_0_1024x4096_w256, row_block = 256, col_blocks = 32>
   %0 = lm.linear %x, @a {arith = #lm.arith<bf16>} : (tensor<?x1024xbf16>) -> tensor<?x4096xf32>
   // CHECK: rt.dispatch

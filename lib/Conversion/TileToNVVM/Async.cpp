@@ -24,9 +24,19 @@ static constexpr int64_t kRowBytes = 128; // of a panel of a ring
 // which share a multiprocessor, with 128: the consumers would wait for ever for more than the producers give.
 static constexpr int32_t kConsumerRegisters = 232, kLoneConsumerRegisters = 216, kProducerRegisters = 40;
 static_assert(2 * kConsumerRegisters + kProducerRegisters <= 3 * 168 && kLoneConsumerRegisters + kProducerRegisters <= 2 * 128);
-// The same where the producers unpack codes for two consumers.
-static constexpr int32_t kFewerConsumerRegisters = 216, kUnpackerRegisters = 72;
-static_assert(2 * kFewerConsumerRegisters + kUnpackerRegisters <= 3 * 168);
+// The same where the producers unpack codes for two consumers: these need most for more than 160 tokens, else those do.
+struct UnpackingRegisters {
+  int32_t consumer, producer;
+};
+static constexpr UnpackingRegisters kUnpackingForMany{216, 72}, kUnpacking{184, 136};
+static_assert(2 * kUnpackingForMany.consumer + kUnpackingForMany.producer <= 3 * 168);
+static_assert(2 * kUnpacking.consumer + kUnpacking.producer <= 3 * 168);
+
+static UnpackingRegisters unpackingRegisters(tile::RolesOp op) {
+  int64_t tokens = 0;
+  op.getConsumers().walk([&](tile::WarpgroupDotOp dot) { tokens = cast<tile::RingType>(dot.getA().getType()).getRows(); });
+  return tokens > 160 ? kUnpackingForMany : kUnpacking;
+}
 
 //===----------------------------------------------------------------------===//
 // Shared memory, roles and barriers
@@ -154,7 +164,7 @@ LogicalResult Emitter::emitRoles(tile::RolesOp op) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(branch.thenBlock()->getTerminator());
   if (warpgroup)
-    setRegisters(b, loc, unpacking ? kUnpackerRegisters : kProducerRegisters, NVVM::SetMaxRegisterAction::decrease);
+    setRegisters(b, loc, unpacking ? unpackingRegisters(op).producer : kProducerRegisters, NVVM::SetMaxRegisterAction::decrease);
   LogicalResult result = success();
   Value lane = arith::AndIOp::create(b, loc, thread, index(31));
   when(unpacking ? Value() : op.getWarps() ? equal(lane, index(0)) : isFirstProducer(), [&] { result = emit(op.getProducer().front()); });
@@ -162,7 +172,7 @@ LogicalResult Emitter::emitRoles(tile::RolesOp op) {
     return failure();
   b.setInsertionPoint(branch.elseBlock()->getTerminator());
   if (warpgroup)
-    setRegisters(b, loc, unpacking ? kFewerConsumerRegisters : cta.threads == 128 ? kLoneConsumerRegisters : kConsumerRegisters,
+    setRegisters(b, loc, unpacking ? unpackingRegisters(op).consumer : cta.threads == 128 ? kLoneConsumerRegisters : kConsumerRegisters,
                  NVVM::SetMaxRegisterAction::increase);
   result = emit(op.getConsumers().front());
   b.setInsertionPointAfter(branch);

@@ -23,7 +23,7 @@
 // NVVM-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
 // NVVM: %[[FIVE:.*]] = arith.constant 5 : i32
 // NVVM: nvvm.mbarrier.init %{{.*}}, %[[FIVE]]
-// NVVM: nvvm.setmaxregister decrease 72
+// NVVM: nvvm.setmaxregister decrease 136
 // NVVM: arith.minui
 // NVVM: "llvm.nvvm.ff2bf16x2.rn"
 // NVVM: nvvm.mbarrier.try_wait.parity
@@ -33,7 +33,7 @@
 // NVVM: nvvm.bar.warp.sync
 // NVVM: nvvm.mbarrier.arrive
 // NVVM: nvvm.cp.async.bulk.tensor.shared.cluster.global
-// NVVM: nvvm.setmaxregister increase 216
+// NVVM: nvvm.setmaxregister increase 184
 // NVVM-COUNT-4: nvvm.wgmma.mma_async
 tile.kernel @q4_0(%x: memref<?x256xbf16>, %w: memref<12x4x576xi8>, %out: memref<?x192xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index

@@ -59,10 +59,10 @@ def tiny(report, kit, name, golden, prompt):
     bound = BOUND_QUANTISED if ".q" in name else BOUND
     report.check(f"{name}: logits within {bound:g} of transformers in f32", error <= bound, error=float(f"{error:.3g}"))
     chunked = logits(report, kit, exe, ids, "--chunk", 7)
-    if kit.cuda and ".q" not in name:
-        # Dense weights have kernels on wgmma for many tokens and on mma.sync for few; their sums may differ in the last bits.
+    if kit.cuda:
+        # Few tokens have kernels of their own: dense weights are summed in another order, codes are not rounded to bf16.
         worst = max(relative_error(a, b) for a, b in zip(rows(chunked, len(ids)), rows(data, len(ids))))
-        report.check(f"{name}: in chunks of 7 within {BOUND:g} of the whole", worst <= BOUND, error=float(f"{worst:.3g}"))
+        report.check(f"{name}: in chunks of 7 within {bound:g} of the whole", worst <= bound, error=float(f"{worst:.3g}"))
     else:
         report.check(f"{name}: equal bits in chunks of 7", chunked == data)
     made = generate(report, kit, exe, {"text": prompt}, len(golden["greedy_ids"]))[1]
@@ -114,10 +114,10 @@ def kl(report, kit):
     some = ids[:96]
     for chunk in (1, 37):
         pieces = logits(report, kit, exe, some, "--chunk", chunk, timeout=120)
-        if kit.cuda and chunk == 1:  # attention of few tokens adds in another order
+        if kit.cuda:  # steps of few tokens have kernels of their own
             few = {key: golden[key][:len(some)] for key in ("top_ids", "top_logprobs", "rest_logprob")}
             mean, _ = divergence.kl_rows(rows(pieces, len(some)), few)
-            report.check(f"SmolLM2: in chunks of 1 mean KL over {len(some)} positions at most {KL_BOUND:g}", mean <= KL_BOUND, kl=float(f"{mean:.3g}"))
+            report.check(f"SmolLM2: in chunks of {chunk} mean KL over {len(some)} positions at most {KL_BOUND:g}", mean <= KL_BOUND, kl=float(f"{mean:.3g}"))
         else:
             report.check(f"SmolLM2: identical bits in chunks of {chunk}", pieces == data[:len(data) // len(ids) * len(some)])
     if kit.cuda:

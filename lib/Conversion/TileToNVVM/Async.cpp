@@ -212,13 +212,20 @@ static FailureOr<Attribute> tensorMap(Operation *op, Value source, ArrayRef<int6
   return Attribute(b.getDenseI64ArrayAttr(numbers));
 }
 
+Value Emitter::mapArgument(size_t number) {
+  return function.getArgument(kernel.getBuffers().size() + (cta.persistent ? 2 : 1) + number);
+}
+
+Value Emitter::addMap(Attribute map) {
+  maps.push_back(map);
+  return mapArgument(maps.size() - 1);
+}
+
 FailureOr<Value> Emitter::nextMap(Operation *op, Value memref, ArrayRef<int64_t> box) {
   FailureOr<Attribute> map = tensorMap(op, memref, box, b);
   if (failed(map))
     return failure();
-  Value argument = function.getArgument(kernel.getBuffers().size() + (cta.persistent ? 2 : 1) + maps.size());
-  maps.push_back(*map);
-  return argument;
+  return addMap(*map);
 }
 
 void Emitter::copyBox(Value map, Value target, ValueRange coordinates, Value full) {
@@ -233,15 +240,14 @@ LogicalResult Emitter::emitCopyAsync(tile::CopyAsyncOp op) {
     return failure();
   // Copies of the same boxes share a map; TileToNVVM.cpp counts them alike.
   auto *known = llvm::find(maps, *numbers);
-  FailureOr<Value> map = known == maps.end() ? nextMap(op, op.getMemref(), op.getBox())
-                                             : Value(function.getArgument(kernel.getBuffers().size() + (cta.persistent ? 2 : 1) + (known - maps.begin())));
+  Value map = known == maps.end() ? addMap(*numbers) : mapArgument(known - maps.begin());
   auto ring = cast<tile::RingType>(op.getRing().getType());
   Value slot = slotOf(scalar(op.getRound()), ring.getStages()).first;
   Value target = at(slotAddress(op.getRing(), slot), static_cast<int64_t>(op.getPanel()) * ring.getRows() * kRowBytes);
   Values coordinates;
   for (Value index : llvm::reverse(op.getIndices()))
     coordinates.push_back(arith::IndexCastOp::create(b, loc, b.getI32Type(), scalar(index)));
-  when(isMany(op) ? isFirstProducer() : Value(), [&] { copyBox(*map, target, coordinates, barrier(op.getPipeline(), slot, /*empty=*/false)); });
+  when(isMany(op) ? isFirstProducer() : Value(), [&] { copyBox(map, target, coordinates, barrier(op.getPipeline(), slot, /*empty=*/false)); });
   return success();
 }
 

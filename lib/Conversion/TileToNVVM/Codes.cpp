@@ -82,8 +82,6 @@ static void readCodes(Words w, const CodedForm &form, Value codes, Value quad, R
       out.second = w.permute(low, high, e.i32(0x7531));
       return;
     }
-    if (!form.highBits)
-      return;
     break;
   default:
     out.first = narrow(form.lowBits, 0);

@@ -19,11 +19,6 @@ using namespace llmc::cuda;
 void Emitter::wholeNumbers(const RowCodes &codes, const CodedForm &form, Value words[4]) {
   auto both = VectorType::get({2}, b.getBF16Type());
   auto and_ = [&](Value x, int64_t mask) -> Value { return arith::AndIOp::create(b, loc, x, i32(mask)); };
-  Value first = codes.first, second = codes.second;
-  if (!second) { // nibbles
-    second = and_(arith::ShRUIOp::create(b, loc, first, i32(4)), 0x0F0F0F0F);
-    first = and_(first, 0x0F0F0F0F);
-  }
   // 0x43 over a byte c below 128 is the bf16 128 + c.
   auto withExponent = [&](Value bytes, int64_t upper) -> Value {
     Value selector = i32(upper ? 0x4342 : 0x4140);
@@ -32,7 +27,7 @@ void Emitter::wholeNumbers(const RowCodes &codes, const CodedForm &form, Value w
   };
   bool biased = form.table || form.zero == 128; // bytes are values + 128
   for (int64_t i = 0; i < 4; ++i) {
-    Value bytes = i < 2 ? first : second, low = bytes, less;
+    Value bytes = i < 2 ? codes.first : codes.second, low = bytes, less;
     if (biased) { // seven bits, less 128 where the eighth is not set: 256 less 128 has the exponent's last bit there
       low = and_(bytes, 0x7F7F7F7F);
       less = withExponent(and_(arith::XOrIOp::create(b, loc, bytes, i32(-1)), int32_t(0x80808080)), i % 2);

@@ -32,7 +32,7 @@ struct PackedRef {
 
 /// A row's share of a group of 32 k of codes: this thread's eight, scale, minimum (or null).
 struct RowCodes {
-  /// Bytes of k 8t .. 8t + 3 and 8t + 4 .. 8t + 7, of a table its values + 128; without `second` they are low and high nibbles.
+  /// Bytes of k 8t .. 8t + 3 and 8t + 4 .. 8t + 7, of a table its values + 128.
   mlir::Value first, second;
   mlir::Value scale, minimum;
 };
@@ -99,6 +99,8 @@ private:
   mlir::LogicalResult emitWarpgroupDot(tile::WarpgroupDotOp op);
   mlir::LogicalResult emitWait(tile::WaitOp op);
   void computeBefore(mlir::ValueRange rows, mlir::Value shared);
+  mlir::Value mapArgument(size_t number); ///< the parameter of a tensor map
+  mlir::Value addMap(mlir::Attribute map);
   mlir::FailureOr<mlir::Value> nextMap(mlir::Operation *op, mlir::Value memref, llvm::ArrayRef<int64_t> box); ///< the parameter
   void copyBox(mlir::Value map, mlir::Value target, mlir::ValueRange coordinates, mlir::Value full);
   mlir::Value slotAddress(mlir::Value ring, mlir::Value slot) { ///< in shared memory

@@ -51,10 +51,6 @@ void Emitter::dequantize(const PackedRef &ref, Value panel, int64_t groupOfK, in
   RowCodes codes = rowCodes(ref, panel, groupOfK, offset);
   CodedForm form = tile::codedForm(ref.type.getFormat());
   Value bytes[2] = {codes.first, codes.second};
-  if (!codes.second) { // nibbles: k = 8t + b in the low nibble of byte b, 8t + 4 + b in the high one
-    bytes[1] = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, codes.first, i32(4)), i32(0x0F0F0F0F));
-    bytes[0] = arith::AndIOp::create(b, loc, codes.first, i32(0x0F0F0F0F));
-  }
   // A byte c under 0x4B0000 is the f32 2^23 + c: a permutation and a subtraction, where a conversion takes as long as four of them.
   Value offsetOfZero = constantF32(8388608.0f + (form.table ? 128.0f : form.zero));
   auto value = [&](Value word, int64_t byte) -> Value {

@@ -35,10 +35,6 @@ struct Group {
     if (form.table || form.zero == 128) // values with 128 added
       return {{xorWord(codes.first, 0x80808080), xorWord(codes.second, 0x80808080)}, codes.scale, {}};
     RowBytes row{{codes.first, codes.second}, codes.scale, codes.minimum};
-    if (!codes.second) {
-      row.words[0] = andWord(codes.first, 0x0F0F0F0F);
-      row.words[1] = andWord(arith::ShRUIOp::create(b, loc, codes.first, e.i32(4)), 0x0F0F0F0F);
-    }
     if (form.zero)
       row.minimum = arith::MulFOp::create(b, loc, codes.scale, e.constantF32(-float(form.zero)));
     return row;

@@ -24,19 +24,12 @@ static constexpr LinearSchedule kWide[] = {
 };
 
 // Of few tokens the time is that of the weights' bytes if there are enough loads in flight: units of one panel, whose k eight
-// warps share. As many k a step as keep loads in flight and leave registers to the sums; a gated product has two tiles of them.
+// warps share. As many k a step as keep loads in flight and leave registers to the sums, half of them where a gated product has two tiles of those.
 static constexpr LinearSchedule kTensorCoreFew[] = {
     {"m1", 1, 1, 1, 1, 0, 1, 128, 1, false, 8},
     {"m8", 8, 8, 8, 8, 0, 1, 128, 1, false, 8},
     {"m16", 16, 16, 16, 16, 0, 1, 64, 1, false, 8},
     {"m32", 32, 32, 32, 32, 0, 1, 64, 1, false, 8},
-    {"m64", 64, 64, 64, 64, 0, 1, 32, 1, false, 8},
-};
-static constexpr LinearSchedule kTensorCoreFewGated[] = {
-    {"m1", 1, 1, 1, 1, 0, 1, 64, 1, false, 8},
-    {"m8", 8, 8, 8, 8, 0, 1, 64, 1, false, 8},
-    {"m16", 16, 16, 16, 16, 0, 1, 32, 1, false, 8},
-    {"m32", 32, 32, 32, 32, 0, 1, 32, 1, false, 8},
     {"m64", 64, 64, 64, 64, 0, 1, 32, 1, false, 8},
 };
 // Of many a unit is a CTA of four warps with a panel of 16 output columns each. Two tiles of sums, or the scales of records of 256 k,
@@ -64,21 +57,17 @@ static constexpr LinearSchedule kWarpgroups[] = {
     {"w256", UINT32_MAX, 256, 256, 256, 0, 8, 64, 1, true, 1, 1, 645},
 };
 
-// A gated product is one of interleaved rows: four pairs of panels where others have eight.
-static constexpr LinearSchedule kWarpgroupsGated[] = {
-    {"m8", 8, 8, 8, 8, 0, 4, 128},
-    {"w16", 16, 16, 16, 16, 0, 4, 64, 1, true},
-    {"w32", 32, 32, 32, 32, 0, 4, 64, 1, true},
-    {"w64", 64, 64, 64, 64, 0, 4, 64, 1, true, 1, 1, 252},
-    {"w64p2", UINT32_MAX, 64, 64, 64, 0, 4, 64, 2, true, 1, 1, 252},
-    {"w96", UINT32_MAX, 96, 96, 96, 0, 4, 64, 1, true, 1, 1, 278},
-    {"w128p4", UINT32_MAX, 128, 128, 128, 0, 4, 64, 4, true, 1, 1, 368},
-    {"w128p2", UINT32_MAX, 128, 128, 128, 0, 4, 64, 2, true, 1, 1, 368},
-    {"w128", UINT32_MAX, 128, 128, 128, 0, 4, 64, 1, true, 1, 1, 368},
-    {"w128x2", UINT32_MAX, 128, 128, 128, 0, 4, 64, 1, true, 1, 2, 366},
-    {"w160", UINT32_MAX, 160, 160, 160, 0, 4, 64, 1, true, 1, 1, 432},
-    {"w256", UINT32_MAX, 256, 256, 256, 0, 4, 64, 1, true, 1, 1, 645},
-};
+/// A gated product is one of interleaved rows: four pairs of panels where others have eight.
+static llvm::SmallVector<LinearSchedule> warpgroups(bool gated) {
+  llvm::SmallVector<LinearSchedule> table(llvm::ArrayRef<LinearSchedule>{kWarpgroups});
+  if (!gated)
+    return table;
+  llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels > 8; });
+  for (LinearSchedule &x : table)
+    if (x.pipelined)
+      x.panels /= 2;
+  return table;
+}
 
 // Of a weight with few panels: narrow units in one or two parts of k whose copies start while the kernels before run, if they are
 // enough for most multiprocessors.
@@ -177,16 +166,19 @@ static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule>
 /// Weights of codes, or dense ones of an odd shape. `unpacks`: of many tokens pipelines whose producers unpack.
 static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, int64_t panels, int64_t k, bool unpacks) {
   bool gated = epilogue == Epilogue::Gated, records = epilogue == Epilogue::LongRecords;
-  llvm::SmallVector<LinearSchedule> classes(gated ? llvm::ArrayRef(kTensorCoreFewGated) : llvm::ArrayRef(kTensorCoreFew));
-  for (LinearSchedule &x : classes)
+  llvm::SmallVector<LinearSchedule> classes(llvm::ArrayRef<LinearSchedule>{kTensorCoreFew});
+  for (LinearSchedule &x : classes) {
+    if (gated)
+      x.stepK = std::max<int64_t>(32, x.stepK / 2);
     while (x.splits > 1 && k / std::max<int64_t>(x.stepK, records ? 256 : 32) < x.splits) // none without a step
       x.splits /= 2;
+  }
   if (!unpacks) { // the scales of long records leave no registers for 64 tokens
     classes.pop_back();
     classes.push_back(gated || records ? kTensorCoreManyCrowded : kTensorCoreMany);
     return classes;
   }
-  llvm::SmallVector<LinearSchedule> table(gated ? llvm::ArrayRef(kWarpgroupsGated) : llvm::ArrayRef(kWarpgroups));
+  llvm::SmallVector<LinearSchedule> table = warpgroups(gated);
   // Other warpgroups' registers are the producers', and so are those that parts of k take.
   llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels > 8 || x.crews > 1 || x.parts > 1; });
   for (LinearSchedule &x : table) // of a step producers take most: 770, 890 and 1,000 ns with 64, 128 and 256 tokens
@@ -200,7 +192,7 @@ static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, 
 llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks) {
   using Table = llvm::ArrayRef<LinearSchedule>;
   if (arith == lm::Arith::BF16 && wide)
-    return tilesFor(epilogue == Epilogue::Gated ? Table(kWarpgroupsGated) : kWarpgroups, epilogue, panels, k);
+    return tilesFor(warpgroups(epilogue == Epilogue::Gated), epilogue, panels, k);
   if (arith == lm::Arith::BF16)
     return tensorCoreSchedules(epilogue, panels, k, unpacks);
   bool codes = arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32;

@@ -329,9 +329,8 @@ private:
   }
 
   tile::UnitLoop consumerUnits(tile::Again &here) {
-    if (p.crews == 1)
-      return tile::UnitLoop(kernel, b, loc, here);
-    tile::OpenTurnsOp::create(b, loc);
+    if (p.crews > 1)
+      tile::OpenTurnsOp::create(b, loc);
     return tile::UnitLoop(kernel, b, loc, here, p.crews, p.loop.getUpperBound());
   }
 

@@ -47,19 +47,16 @@ Operation *Again::clone(Operation *op) {
   return b.clone(*op, known);
 }
 
-UnitLoop::UnitLoop(KernelOp kernel, OpBuilder &b, Location loc, Again &again) {
-  Value units = UnitsOp::create(b, loc), ctas = CTAsOp::create(b, loc), first = kernel.getUnit();
-  loop = scf::ForOp::create(b, loc, first, units, ctas, ValueRange(arith::ConstantIndexOp::create(b, loc, 0)));
-  firstRound = loop.getRegionIterArg(0);
-  again.map(first, loop.getInductionVar());
-  b.setInsertionPointToEnd(loop.getBody());
-}
-
 UnitLoop::UnitLoop(KernelOp kernel, OpBuilder &b, Location loc, Again &again, int64_t crews, Value rounds) {
-  Value units = UnitsOp::create(b, loc), ctas = CTAsOp::create(b, loc), crew = CrewOp::create(b, loc);
-  Value first = arith::AddIOp::create(b, loc, kernel.getUnit(), arith::MulIOp::create(b, loc, crew, ctas));
-  Value step = arith::MulIOp::create(b, loc, ctas, arith::ConstantIndexOp::create(b, loc, crews));
-  Value round = arith::MulIOp::create(b, loc, crew, rounds);
+  Value units = UnitsOp::create(b, loc), step = CTAsOp::create(b, loc), first = kernel.getUnit(), round;
+  if (crews > 1) {
+    Value crew = CrewOp::create(b, loc);
+    first = arith::AddIOp::create(b, loc, first, arith::MulIOp::create(b, loc, crew, step));
+    step = arith::MulIOp::create(b, loc, step, arith::ConstantIndexOp::create(b, loc, crews));
+    round = arith::MulIOp::create(b, loc, crew, rounds);
+  } else {
+    round = arith::ConstantIndexOp::create(b, loc, 0);
+  }
   loop = scf::ForOp::create(b, loc, first, units, step, ValueRange(round));
   firstRound = loop.getRegionIterArg(0);
   again.map(kernel.getUnit(), loop.getInductionVar());

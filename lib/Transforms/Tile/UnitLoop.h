@@ -41,9 +41,8 @@ struct UnitLoop {
   mlir::scf::ForOp loop;
   mlir::Value firstRound; ///< of the unit
 
-  UnitLoop(KernelOp kernel, mlir::OpBuilder &builder, mlir::Location loc, Again &again);
-  /// That of a crew: every crews-th of the CTA's units, each of `rounds` rounds.
-  UnitLoop(KernelOp kernel, mlir::OpBuilder &builder, mlir::Location loc, Again &again, int64_t crews, mlir::Value rounds);
+  /// Of a crew among `crews` every crews-th of the CTA's units, each of `rounds` rounds.
+  UnitLoop(KernelOp kernel, mlir::OpBuilder &builder, mlir::Location loc, Again &again, int64_t crews = 1, mlir::Value rounds = {});
   /// Ends the body: the next unit's rounds start at `nextRound`.
   void close(mlir::OpBuilder &builder, mlir::Value nextRound);
 };

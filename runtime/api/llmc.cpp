@@ -120,19 +120,8 @@ template <typename Body> auto guarded(char *error, Body body) -> decltype(body()
   return nullptr;
 }
 
-const char *nameOf(MemoryKind kind) {
-  switch (kind) {
-  case MemoryKind::Anonymous:
-    return "process";
-  case MemoryKind::File:
-    return "file";
-  case MemoryKind::Pinned:
-    return "pinned";
-  case MemoryKind::Device:
-    return "device";
-  }
-  return "";
-}
+/// The interface calls the host's own memory by its owner.
+const char *nameOf(MemoryKind kind) { return kind == MemoryKind::Anonymous ? "process" : toString(kind); }
 
 } // namespace
 

@@ -20,6 +20,20 @@ enum class MemoryKind {
   Device     // of the GPU
 };
 
+inline const char *toString(MemoryKind kind) {
+  switch (kind) {
+  case MemoryKind::Anonymous:
+    return "anonymous";
+  case MemoryKind::File:
+    return "file";
+  case MemoryKind::Pinned:
+    return "pinned";
+  case MemoryKind::Device:
+    return "device";
+  }
+  return "?";
+}
+
 /// What a printed ledger says behind the number.
 inline const char *memoryNote(MemoryKind kind) {
   switch (kind) {

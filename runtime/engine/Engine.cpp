@@ -26,17 +26,8 @@ const char *toString(Finish finish) {
   return "?";
 }
 
-static uint32_t limit(uint32_t most, uint32_t wanted) { return wanted ? std::min(most, wanted) : most; }
-
-static SchedulerOptions schedulerOptions(const llmc_module_v1 &m, const EngineOptions &options) {
-  SchedulerOptions s;
-  s.policy = options.policy;
-  s.batching = options.batching;
-  s.tokenBudget = limit(m.max_tokens, options.tokenBudget);
-  s.maxRunning = limit(std::min({m.max_seqs, m.max_logits, s.tokenBudget}), options.maxRunning); // each finds a place in a step
-  s.chunk = limit(m.max_tokens, options.chunk);
-  s.ageing = options.ageing;
-  return s;
+static SchedulerOptions schedulerOptions(const llmc_module_v1 &m, const EngineOptions &o) {
+  return within({o.policy, o.batching, o.tokenBudget, o.maxRunning, o.chunk, o.ageing}, m.max_tokens, m.max_seqs, m.max_logits);
 }
 
 Engine::Engine(Device &device, const EngineOptions &options)

@@ -25,6 +25,14 @@ Batching batchingNamed(std::string_view name) {
   return name == "static" ? Batching::Static : Batching::Continuous;
 }
 
+SchedulerOptions within(SchedulerOptions wanted, uint32_t maxTokens, uint32_t maxSeqs, uint32_t maxLogits) {
+  auto limit = [](uint32_t most, uint32_t value) { return value ? std::min(most, value) : most; };
+  wanted.tokenBudget = limit(maxTokens, wanted.tokenBudget);
+  wanted.maxRunning = limit(std::min({maxSeqs, maxLogits, wanted.tokenBudget}), wanted.maxRunning); // each finds a place in a step
+  wanted.chunk = limit(maxTokens, wanted.chunk);
+  return wanted;
+}
+
 // A job's rank at step s is weight - (steps waited until s). While two jobs wait both lose one a step, so their order is that
 // of weight - waited + joined, which stays.
 int64_t Scheduler::weight(const Job &job) const {

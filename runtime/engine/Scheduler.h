@@ -58,6 +58,9 @@ struct SchedulerOptions {
   uint32_t ageing = 256;
 };
 
+/// `wanted`, where 0 stands for as many as a step takes, within what a step takes.
+SchedulerOptions within(SchedulerOptions wanted, uint32_t maxTokens, uint32_t maxSeqs, uint32_t maxLogits);
+
 /// A sequence as the scheduler sees it. Whoever adds a job keeps it where it is until it is removed.
 struct Job {
   static constexpr uint64_t kAgeingTokens = 256;

@@ -177,12 +177,7 @@ int batch(const BatchFlags &flags, const std::string &name) {
   const uint64_t context = std::min<uint64_t>(m.model.maxContext, flags.load.context ? flags.load.context : kDefaultContext);
   EngineOptions options;
   options.context = context;
-  options.policy = policyNamed(flags.schedule.policy);
-  options.batching = batchingNamed(flags.schedule.batching);
-  options.maxRunning = uint32_t(flags.schedule.maxRunning);
-  options.tokenBudget = uint32_t(flags.schedule.tokenBudget);
-  options.chunk = uint32_t(flags.schedule.chunk);
-  options.ageing = uint32_t(flags.schedule.ageing);
+  flags.schedule.applyTo(options);
   options.prefixCache = flags.schedule.prefixCache;
   std::unique_ptr<Device> device = model.makeDevice(2 * context);
   Engine engine(*device, options);

@@ -32,20 +32,6 @@ std::string readable(uint64_t bytes) {
   return text;
 }
 
-const char *kindName(MemoryKind kind) {
-  switch (kind) {
-  case MemoryKind::Anonymous:
-    return "anonymous";
-  case MemoryKind::File:
-    return "file";
-  case MemoryKind::Pinned:
-    return "pinned";
-  case MemoryKind::Device:
-    return "device";
-  }
-  return "?";
-}
-
 Json opList(const llmc_program_v1 &program) {
   Json ops = Json::array();
   for (uint32_t i = 0; i < program.num_launches; ++i) {
@@ -100,7 +86,7 @@ Json toJson(Model &model, const Loaded &loaded) {
     j["memory"]["items"].push_back({{"name", item.name},
                                     {"bytes", item.bytes},
                                     {"anonymous", item.kind == MemoryKind::Anonymous},
-                                    {"kind", kindName(item.kind)}});
+                                    {"kind", toString(item.kind)}});
   if (loaded.survey)
     j["gpu"] = gpuJson(*loaded.survey);
   if (const llmc_module_v1 *module = loaded.module()) {

@@ -13,6 +13,16 @@ struct ScheduleFlags {
   uint64_t maxRunning = 0, tokenBudget = 0, chunk = 0; // 0: the package's limits
   uint64_t ageing = 256;
   bool prefixCache = true;
+
+  /// All but the prefix cache, to EngineOptions or SchedulerOptions.
+  template <typename Options> void applyTo(Options &options) const {
+    options.policy = policyNamed(policy);
+    options.batching = batchingNamed(batching);
+    options.maxRunning = uint32_t(maxRunning);
+    options.tokenBudget = uint32_t(tokenBudget);
+    options.chunk = uint32_t(chunk);
+    options.ageing = uint32_t(ageing);
+  }
 };
 
 void addScheduleFlags(CLI::App &app, ScheduleFlags &flags);

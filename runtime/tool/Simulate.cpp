@@ -158,14 +158,8 @@ int simulateTrace(const SimulateFlags &flags, const std::string &name) {
   Model model(load, name);
   const Manifest &m = model.manifest();
   SchedulerOptions options;
-  options.policy = policyNamed(flags.schedule.policy);
-  options.batching = batchingNamed(flags.schedule.batching);
-  auto least = [](uint64_t limit, uint64_t wanted) { return uint32_t(wanted ? std::min(limit, wanted) : limit); };
-  options.tokenBudget = least(m.limits.maxTokens, flags.schedule.tokenBudget);
-  options.maxRunning =
-      least(std::min<uint64_t>({m.limits.maxSeqs, m.limits.maxLogits, options.tokenBudget}), flags.schedule.maxRunning);
-  options.chunk = least(options.tokenBudget, flags.schedule.chunk);
-  options.ageing = uint32_t(flags.schedule.ageing);
+  flags.schedule.applyTo(options);
+  options = within(options, uint32_t(m.limits.maxTokens), uint32_t(m.limits.maxSeqs), uint32_t(m.limits.maxLogits));
   const uint64_t tokens = flags.kvTokens ? flags.kvTokens : 8 * m.model.maxContext;
   const SimulationResult result = simulate(requests, options, uint32_t((tokens + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK), flags.schedule.prefixCache, cost);
   if (flags.json)

@@ -35,6 +35,14 @@ struct FileWeights : llmc::WeightSource {
   bool plain = true; // false: as if it came in shards
 };
 
+/// One thread and room for so many tokens.
+inline llmc::DeviceOptions pool(uint64_t kvTokens) {
+  llmc::DeviceOptions options;
+  options.threads = 1;
+  options.kvTokens = kvTokens;
+  return options;
+}
+
 /// A device over the fake module, with its weights in memory.
 struct Loaded {
   explicit Loaded(llmc::DeviceOptions options = {}, const std::string &module = LLMC_FAKE_MODULE)

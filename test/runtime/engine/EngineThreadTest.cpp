@@ -9,15 +9,9 @@
 
 using namespace llmc;
 using fake::Loaded;
+using fake::pool;
 
 namespace {
-
-DeviceOptions pool(uint64_t kvTokens) {
-  DeviceOptions o;
-  o.threads = 1;
-  o.kvTokens = kvTokens;
-  return o;
-}
 
 Request request(unsigned kind, uint64_t maxTokens) {
   Request r;

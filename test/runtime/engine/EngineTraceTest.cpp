@@ -8,15 +8,9 @@
 
 using namespace llmc;
 using fake::Loaded;
+using fake::pool;
 
 namespace {
-
-DeviceOptions pool(uint64_t kvTokens) {
-  DeviceOptions o;
-  o.threads = 1;
-  o.kvTokens = kvTokens;
-  return o;
-}
 
 uint64_t constantHash(uint64_t, std::span<const int32_t>) { return 7; }
 

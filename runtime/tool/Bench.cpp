@@ -5,6 +5,7 @@
 #include "runtime/tool/Commands.h"
 #include "runtime/tool/Flags.h"
 #include "runtime/tool/Model.h"
+#include "runtime/tool/SampleFlags.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -41,6 +42,7 @@ std::pair<double, double> once(Device &device, const BenchFlags &flags, uint64_t
   Engine engine(device, {.chunk = uint32_t(flags.chunk)});
   Request request;
   request.prompt = someIds(std::max<uint64_t>(prompt, 1), device.module().vocab);
+  request.sampling = flags.sampling;
   request.sampling.maxTokens = generate + 1; // the first comes out of the prefill
   auto start = std::chrono::steady_clock::now(), first = start;
   bool started = false;
@@ -64,7 +66,7 @@ class BatchRun {
 public:
   BatchRun(Device &device, uint32_t sequences, const BenchFlags &flags)
       : device_(device), batch_(device), sequences_(sequences), prompt_(someIds(flags.prompt, device.module().vocab)),
-        chunk_(flags.chunk ? uint32_t(flags.chunk) : device.module().max_tokens) {
+        chunk_(flags.chunk ? uint32_t(flags.chunk) : device.module().max_tokens), sampler_(samplerOf(flags.sampling)) {
     const auto blocks = int32_t((flags.prompt + flags.generate + LLMC_KV_BLOCK) / LLMC_KV_BLOCK);
     for (int32_t s = 0; s < int32_t(sequences); ++s)
       for (int32_t b = 0; b < blocks; ++b)
@@ -100,12 +102,12 @@ private:
 
   // One token of each sequence: `id`, or what the step before has chosen.
   void decode(uint64_t position, std::optional<int32_t> id) {
-    const llmc_sampler_v1 greedy = defaultSampler();
+    sampler_.position = position;
     batch_.clear();
     for (uint32_t s = 0; s < sequences_; ++s) {
       const int32_t token = id.value_or(-1 - int32_t(s));
       batch_.add({&token, 1}, position, table(s));
-      batch_.wantLogits(s, &greedy);
+      batch_.wantLogits(s, &sampler_);
     }
     device_.step(batch_.step());
     for (int32_t chosen : batch_.outIds())
@@ -118,6 +120,7 @@ private:
   uint32_t sequences_;
   std::vector<int32_t> prompt_, tables_;
   uint32_t chunk_; // tokens of prompts a step
+  llmc_sampler_v1 sampler_;
   size_t blocks_ = 0;
 };
 
@@ -235,10 +238,12 @@ Command addBench(CLI::App &app, const std::string &name) {
                 "GPU: of a profile, time the launches of an op alone and in short bursts, where the card's power limit plays no part")
       ->needs(profile);
   sub->get_option("--chunk")->excludes(profile); // it times whole steps
+  addDrawFlags(*sub, flags->sampling);
   addLoadFlags(*sub, flags->load);
-  sub->footer("Example:\n  " + name + " bench --threads 2 --prompt 512 --gen 128\n  " + name + " bench --batch 1,16,64\n  " + name +
+  sub->footer("Example:\n  " + name + " bench --threads 2 --prompt 512 --gen 128\n  " + name + " bench --batch 1,16,64 --temperature 0.8 --top-p 0.95\n  " + name +
               " bench --profile --prompt 512 && llmc explain " + name + " --profile " + usual);
   return {sub, [flags, name] {
+            checkSampleFlags(flags->sampling, UINT64_MAX);
             if (!flags->profile.empty())
               flags->generate = 1; // the token behind the prompt
             return bench(*flags, name);

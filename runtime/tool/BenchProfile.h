@@ -2,6 +2,7 @@
 #ifndef LLMC_RUNTIME_TOOL_BENCHPROFILE_H
 #define LLMC_RUNTIME_TOOL_BENCHPROFILE_H
 
+#include "runtime/engine/SamplingParams.h"
 #include "runtime/tool/Model.h"
 
 #include <string>
@@ -14,6 +15,7 @@ struct BenchFlags {
   uint64_t prompt = 512, generate = 128, repeat = 5;
   std::vector<uint64_t> batches; // empty: one sequence through the engine
   uint64_t chunk = 0;            // prompt tokens a step at most; 0: as many as the package takes
+  SamplingParams sampling;       // how tokens are drawn
   std::string profile;           // file; empty: none
   bool bursts = false;           // of the profile: LaunchTiming::Bursts
 };

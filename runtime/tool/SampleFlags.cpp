@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace llmc {
 
@@ -176,24 +177,45 @@ void addLogprobsFlag(CLI::App &app, SamplingParams &params) {
            "with --json: log-probabilities of each token and of the N likeliest (0 to 20), of the model's own distribution");
 }
 
+namespace {
+
+struct FlagOfField {
+  const char *flags, *field, *type, *help;
+};
+
+const FlagOfField kDrawFlags[] = {
+    {"-t,--temperature", "temperature", "X", "0 (default): always the likeliest token"},
+    {"--top-k", "top_k", "N", "choose among the N likeliest tokens (0 or less: all)"},
+    {"--top-p", "top_p", "X", "choose among the likeliest tokens of total probability X (0: the likeliest; 1: all)"},
+    {"--min-p", "min_p", "X", "leave out tokens less probable than X times the likeliest (0: none)"},
+    {"--seed", "seed", "N", "of the random numbers (default 0); the same seed gives the same text"},
+};
+
+const FlagOfField kOtherFlags[] = {
+    {"-n,--max-tokens", "max_tokens", "N", "tokens to generate, at most (default 512; clipped to the context)"},
+    {"--min-tokens", "min_tokens", "N", "nothing stops the text before these (default 0)"},
+    {"--typical-p", "typical_p", "X", "choose among the most typical tokens of total probability X (1: all)"},
+    {"--repetition-penalty", "repetition_penalty", "X", "divide the logits of tokens in prompt or answer (1: off)"},
+    {"--presence-penalty", "presence_penalty", "X", "subtract from the logits of tokens in the answer (0: off)"},
+    {"--frequency-penalty", "frequency_penalty", "X", "subtract per occurrence in the answer (0: off)"},
+    {"--logit-bias", "logit_bias", "ID=X", "add X (-100 to 100; -inf bans) to the logit of a token; may be repeated"},
+    {"--stop", "stop", "TEXT", "end the answer before TEXT; may be repeated (16 at most)"},
+    {"--stop-token-ids", "stop_token_ids", "ID", "end the answer at this token; may be repeated"},
+};
+
+void addFields(CLI::App &app, SamplingParams &params, std::span<const FlagOfField> fields) {
+  for (const FlagOfField &f : fields)
+    addField(app, params, f.flags, f.field, f.type, f.help);
+}
+
+} // namespace
+
+void addDrawFlags(CLI::App &app, SamplingParams &params) { addFields(app, params, kDrawFlags); }
+
 void addSampleFlags(CLI::App &app, SamplingParams &params) {
-  auto add = [&](const std::string &flags, const std::string &field, const std::string &type, const std::string &help) {
-    addField(app, params, flags, field, type, help);
-  };
-  add("-n,--max-tokens", "max_tokens", "N", "tokens to generate, at most (default 512; clipped to the context)");
-  add("--min-tokens", "min_tokens", "N", "nothing stops the text before these (default 0)");
-  add("-t,--temperature", "temperature", "X", "0 (default): always the likeliest token");
-  add("--top-k", "top_k", "N", "choose among the N likeliest tokens (0 or less: all)");
-  add("--typical-p", "typical_p", "X", "choose among the most typical tokens of total probability X (1: all)");
-  add("--top-p", "top_p", "X", "choose among the likeliest tokens of total probability X (0: the likeliest; 1: all)");
-  add("--min-p", "min_p", "X", "leave out tokens less probable than X times the likeliest (0: none)");
-  add("--repetition-penalty", "repetition_penalty", "X", "divide the logits of tokens in prompt or answer (1: off)");
-  add("--presence-penalty", "presence_penalty", "X", "subtract from the logits of tokens in the answer (0: off)");
-  add("--frequency-penalty", "frequency_penalty", "X", "subtract per occurrence in the answer (0: off)");
-  add("--logit-bias", "logit_bias", "ID=X", "add X (-100 to 100; -inf bans) to the logit of a token; may be repeated");
-  add("--seed", "seed", "N", "of the random numbers (default 0); the same seed gives the same text");
-  add("--stop", "stop", "TEXT", "end the answer before TEXT; may be repeated (16 at most)");
-  add("--stop-token-ids", "stop_token_ids", "ID", "end the answer at this token; may be repeated");
+  addFields(app, params, std::span(kOtherFlags).first(2)); // help shows the lengths first
+  addDrawFlags(app, params);
+  addFields(app, params, std::span(kOtherFlags).subspan(2));
   app.add_flag("--ignore-eos", params.ignoreEos, "go on behind the model's end-of-sequence tokens")->group("Sampling");
 }
 

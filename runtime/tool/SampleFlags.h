@@ -25,6 +25,8 @@ inline constexpr uint64_t kDefaultMaxTokens = 512;
 
 /// Usage errors name the flag.
 void addSampleFlags(CLI::App &app, SamplingParams &params);
+/// Of these flags those that say how a token is drawn from its distribution: temperature, top-k, top-p, min-p, seed.
+void addDrawFlags(CLI::App &app, SamplingParams &params);
 void addLogprobsFlag(CLI::App &app, SamplingParams &params);
 /// After parsing, what only several flags together or the vocabulary can tell.
 void checkSampleFlags(const SamplingParams &params, uint64_t vocab);

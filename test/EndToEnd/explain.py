@@ -130,6 +130,8 @@ def profiles(checks, ctx):
     bench = common.must([exe, "bench", f"--profile={file}", "--prompt", 40, "--batch", "1,2", "--repeat", 3, "--threads", 2], timeout=60)
     checks.check("bench --profile prints a table of each step", bench.text.count("; its launches: ") == 4 and "attn_qkv (linear" in bench.text)
     chunked = common.must([exe, "bench", "--prompt", 40, "--gen", 2, "--repeat", 1, "--chunk", 7, "--batch", 2], timeout=60)
+    drawn = common.must([exe, "bench", "--prompt", 40, "--gen", 2, "--repeat", 1, "--batch", 2, "--temperature", 0.8, "--top-p", 0.9], timeout=60)
+    checks.check("bench --top-p measures", json.loads(drawn.text)["batches"][0]["decode_tokens_per_second"] > 0)
     checks.check("bench --chunk measures", json.loads(chunked.text)["batches"][0]["prefill_tokens_per_second"] > 0)
     for flags, step in (((), [1, 40, 40]), (("--tokens=1",), [1, 1, 41]), (("--batch=2", "--tokens=40"), [2, 40, 40])):
         label = " ".join(["profile", *flags])
@@ -198,6 +200,7 @@ def refused(checks, ctx):
     with open(file, "w", encoding="utf-8") as target:
         json.dump(changed, target)
     refusal(checks, "profile of other kernels", [*command, f"--profile={file}"], 1, "launches[3]: expected kernel")
+    refusal(checks, "bench that draws from nothing", [exe, "bench", "--top-p", 1.5], 2, "--top-p: expected a number from 0 to 1, got '1.5'")
     refusal(checks, "bench in chunks larger than a step", [exe, "bench", "--chunk", 513], 1, "--chunk: expected at most 512 tokens")
     refusal(checks, "too many tokens", [*command, "--tokens=513"], 1, "--tokens: expected at most 512 new tokens for each of 1 sequences")
     refusal(checks, "too much context", [*command, "--context=1000000"], 1, "--context: expected 1 (the new tokens) to")

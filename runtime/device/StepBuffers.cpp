@@ -74,7 +74,8 @@ int32_t *StepBuffers::copyRows(const int32_t *from, uint32_t count, int32_t rest
 
 /// Null, and settings that come to it: greedy.
 static llmc_row_sampler rowSampler(const llmc_sampler_v1 *s) {
-  constexpr int32_t kRounds = 40; // of bisection: 2^-40 of the range
+  constexpr int32_t kRounds = 40; // bisection to 2^-40 of the range
+  constexpr int32_t kDraws = 64;
   llmc_row_sampler row{1.0f, 0.0f, 0, 0, 1.0f, 0, -std::numeric_limits<float>::infinity(), 0, {0, 0}, {0, 0}};
   if (!s || !(s->temperature > 1e-6f) || s->top_k == 1)
     return row;
@@ -83,7 +84,7 @@ static llmc_row_sampler rowSampler(const llmc_sampler_v1 *s) {
   if (s->top_k > 0)
     row.top_k = s->top_k, row.top_k_rounds = kRounds;
   if (s->top_p < 1)
-    row.top_p = s->top_p, row.top_p_rounds = kRounds;
+    row.top_p = s->top_p, row.top_p_rounds = kDraws;
   if (s->min_p > 0)
     row.log_min_p = std::log(std::min(s->min_p, 1.0f));
   row.seed[0] = uint32_t(s->seed), row.seed[1] = uint32_t(s->seed >> 32);

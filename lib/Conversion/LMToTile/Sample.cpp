@@ -1,12 +1,17 @@
 //===- Sample.cpp - lm.sample to tile -------------------------------------===//
 //
 // A unit is one row of logits x. With y = (x - max x) / temperature the kept tokens are those with y at or above a
-// threshold: top-k and top-p bisect it (count, mass of exp(y) above it; every pass reads the row again, from a cache),
-// min-p gives it at once. The draw is exact and needs no sorted order: the token with the largest y + g is chosen, g
-// independent Gumbel noise (Gumbel-max; Yellott 1977), made by Philox4x32-10 (Salmon et al. 2011) from the seed, the
-// sampled token's index in its sequence and the token's id. Greedy rows have noise 0 and draw nothing: theirs is the largest
-// logit, the lowest id on ties, which the first pass finds. Padding columns never win, and a row with a number that is not
-// finite chooses no token.
+// threshold: top-k bisects it (tokens above it; every pass reads the row again, from a cache), min-p gives it at once. The
+// draw is exact and needs no sorted order: the token with the largest y + g is chosen, g independent Gumbel noise (Gumbel-max;
+// Yellott 1977), made by Philox4x32-10 (Salmon et al. 2011) from the seed, the sampled token's index in its sequence and the
+// token's id.
+//
+// Top-p needs no threshold: the token drawn from all is the one drawn from the nucleus, if it is in it, that is if the tokens
+// above it weigh less than top-p. If not, all of the nucleus is above it, and the next draw, with the same noise, is among
+// those. (FlashInfer's sampling without sorting draws anew instead.) A round is accepted with a probability of about top-p.
+//
+// Greedy rows have noise 0 and draw nothing: theirs is the largest logit, the lowest id on ties, which the first pass finds.
+// Padding columns never win, and a row with a number that is not finite chooses no token.
 //
 // A pass goes over the row in steps of many columns, so that enough loads are in flight; the last step ends with the row, and
 // does not count again what the one before has seen.
@@ -46,9 +51,7 @@ public:
     widen(kStep);
     noise = real(offsetof(llmc_row_sampler, noise));
     draws = k.greater(noise, k.number(0.0));
-    Value least = keepNucleus(keepTopK(k.number(kLowest)));
-    Value minP = real(offsetof(llmc_row_sampler, log_min_p));
-    Value id = k.select(draws, draw(k.max(least, minP)), greedy);
+    Value id = k.select(draws, drawFromNucleus(keepTopK(k.number(kLowest)), greedy), greedy);
     k.store(k.select(bad, k.i32(-1), id), k.buffer(2), {k.unit()});
   }
 
@@ -66,6 +69,7 @@ private:
   }
   Value real(size_t bytes) { return arith::BitcastOp::create(k.b, k.loc, k.f32(), word(bytes)); }
   Value atLeast(Value x, Value y) { return arith::CmpFOp::create(k.b, k.loc, arith::CmpFPredicate::OGE, x, y); }
+  Value ifElse(Value condition, int32_t yes, int32_t no) { return k.select(condition, k.i32(yes), k.i32(no)); }
 
   /// Columns [column, column + step), of which those from `fresh` on have not been seen.
   struct Step {
@@ -78,6 +82,10 @@ private:
     Value id = k.add(k.ints({step}, iota), k.spread(k.toI32(at.column), {step}));
     Value fresh = k.greater(id, k.spread(k.toI32(k.addIndex(at.fresh, -1)), {step}));
     return {id, arith::AndIOp::create(k.b, k.loc, k.greater(ints(static_cast<int32_t>(columns)), id), fresh)};
+  }
+  /// y of one token.
+  Value oneScaled(Value id) {
+    return k.mul(k.sub(k.load(k.f32(), k.buffer(0), {k.unit(), k.toIndex(id)}), largest), inverse);
   }
   Value logits(Step at) { return k.load(k.vec({step}), k.buffer(0), {k.unit(), at.column}); }
   /// y of a step's columns, -inf where there is no token.
@@ -122,46 +130,54 @@ private:
     return id;
   }
 
-  /// The sum of weight(y) over the tokens with y at or above a threshold.
-  Value above(Value threshold, llvm::function_ref<Value(Value)> weight) {
+  /// The sum of weight(y) over the tokens whose y `has` the wanted place; zero where no row is read (`count` steps).
+  Value sumOf(Value count, llvm::function_ref<Value(Value)> has, llvm::function_ref<Value(Value)> weight) {
     Value zero = k.splat({step}, 0.0);
-    return k.reduce(tile::Reduction::Add, overColumns(k.index(steps()), zero, [&](Step at, ValueRange sum) -> KernelBuilder::Values {
+    return k.reduce(tile::Reduction::Add, overColumns(count, zero, [&](Step at, ValueRange sum) -> KernelBuilder::Values {
       Value y = scaled(at);
-      Value kept = k.select(atLeast(y, k.spread(threshold, {step})), weight(y), k.splat({step}, 0.0));
-      return {k.add(sum[0], kept)};
+      return {k.add(sum[0], k.select(has(y), weight(y), k.splat({step}, 0.0)))};
     })[0]);
   }
+  Value spread(Value x) { return k.spread(x, {step}); }
 
-  /// The largest threshold from `low` on whose tokens weigh at least `wanted`, to 2^-40 of the range; no rounds: `low`.
-  Value bisect(Value rounds, Value low, Value wanted, llvm::function_ref<Value(Value)> weight) {
-    Value high = k.number(1.0); // above every y
+  /// The largest threshold from `low` on that keeps at least top-k tokens, to 2^-rounds of the range; no rounds: `low`.
+  Value keepTopK(Value low) {
+    Value wanted = arith::SIToFPOp::create(k.b, k.loc, k.f32(), word(offsetof(llmc_row_sampler, top_k)));
+    Value rounds = word(offsetof(llmc_row_sampler, top_k_rounds)), high = k.number(1.0); // above every y
     return k.loop(k.index(0), k.toIndex(rounds), 1, {low, high}, [&](Value, ValueRange range) -> KernelBuilder::Values {
       Value middle = k.mul(k.add(range[0], range[1]), k.number(0.5));
-      Value enough = atLeast(above(middle, weight), wanted);
+      Value kept = sumOf(k.index(steps()), [&](Value y) { return atLeast(y, spread(middle)); }, [&](Value) { return k.splat({step}, 1.0); });
+      Value enough = atLeast(kept, wanted);
       return {k.select(enough, middle, range[0]), k.select(enough, range[1], middle)};
     })[0];
   }
 
-  Value keepTopK(Value low) {
-    Value wanted = arith::SIToFPOp::create(k.b, k.loc, k.f32(), word(offsetof(llmc_row_sampler, top_k)));
-    return bisect(word(offsetof(llmc_row_sampler, top_k_rounds)), low, wanted, [&](Value) { return k.splat({step}, 1.0); });
-  }
-
-  Value keepNucleus(Value low) {
-    auto weight = [&](Value y) -> Value { return math::ExpOp::create(k.b, k.loc, y); };
+  /// Of the tokens with y from `low` on. `likeliest` is in every nucleus: the one if all rounds end without (less than once in
+  /// 2^40, since what is left weighs half as much after each in the mean).
+  Value drawFromNucleus(Value low, Value likeliest) {
     Value rounds = word(offsetof(llmc_row_sampler, top_p_rounds));
-    // The mass that is left after top-k; not needed without rounds, and then not computed.
-    Value once = arith::MinSIOp::create(k.b, k.loc, rounds, k.i32(1));
-    Value total = k.loop(k.index(0), k.toIndex(once), 1, {k.number(0.0)}, [&](Value, ValueRange) -> KernelBuilder::Values {
-      return {above(low, weight)};
+    Value limited = k.greater(rounds, k.i32(0));
+    Value count = k.select(limited, k.index(steps()), k.index(0)); // of the passes that only top-p needs
+    auto weight = [&](Value y) -> Value { return math::ExpOp::create(k.b, k.loc, y); };
+    Value total = sumOf(count, [&](Value y) { return atLeast(y, spread(low)); }, weight);
+    Value wanted = k.mul(real(offsetof(llmc_row_sampler, top_p)), total);
+    Value least = k.max(low, real(offsetof(llmc_row_sampler, log_min_p)));
+    Value attempts = k.toIndex(arith::MaxSIOp::create(k.b, k.loc, rounds, k.i32(1)));
+    // Carried: the id, what the next token must be above, whether to go on.
+    return k.loop(k.index(0), attempts, 1, {likeliest, k.number(kNone), k.i32(1)}, [&](Value, ValueRange carried) -> KernelBuilder::Values {
+      return k.loop(k.index(0), k.toIndex(carried[2]), 1, carried, [&](Value, ValueRange before) -> KernelBuilder::Values {
+        Value id = draw(least, before[1]);
+        Value y = oneScaled(id);
+        Value higher = sumOf(count, [&](Value other) { return k.greater(other, spread(y)); }, weight);
+        Value outside = arith::AndIOp::create(k.b, k.loc, atLeast(higher, wanted), k.greater(higher, k.number(0.0)));
+        return {k.select(outside, before[0], id), y, ifElse(outside, 1, 0)};
+      });
     })[0];
-    return bisect(rounds, low, k.mul(real(offsetof(llmc_row_sampler, top_p)), total), weight);
   }
 
   /// Philox4x32-10 with counter (position, id, 0) and the seed as key; its first word.
   Value philox(Value id) {
     auto constant = [&](uint32_t value) { return ints(static_cast<int32_t>(value)); };
-    auto spread = [&](Value x) { return k.spread(x, {step}); };
     Type wideType = i32s(k.b.getI64Type());
     Value shift = arith::ConstantOp::create(k.b, k.loc, DenseElementsAttr::get(cast<ShapedType>(wideType), int64_t(32)));
     auto multiply = [&](Value x, uint32_t factor) -> std::pair<Value, Value> { // high and low word
@@ -199,17 +215,20 @@ private:
     return k.sub(number(0.0), log(exponential));
   }
 
-  Value draw(Value least) {
+  /// Among the tokens with y from `least` on that are above `bound`.
+  Value draw(Value least, Value bound) {
     Value count = k.select(draws, k.index(steps()), k.index(0));
     KernelBuilder::Values inits{k.splat({step}, kNone), ints(0)};
     auto state = overColumns(count, inits, [&](Step at, ValueRange carried) -> KernelBuilder::Values {
       Value id = tokens(at).first, y = scaled(at);
       Value score = k.fma(k.spread(noise, {step}), gumbel(philox(id)), y);
-      score = k.select(atLeast(y, k.spread(least, {step})), score, k.splat({step}, kNone));
+      Value kept = arith::AndIOp::create(k.b, k.loc, atLeast(y, spread(least)), k.greater(y, spread(bound)));
+      score = k.select(kept, score, k.splat({step}, kNone));
       Value better = k.greater(score, carried[0]); // ties keep the lower id
       return {k.select(better, score, carried[0]), k.select(better, id, carried[1])};
     });
-    return best(state[0], state[1]).first;
+    // No token among numbers that are not finite: any will do.
+    return arith::MinSIOp::create(k.b, k.loc, best(state[0], state[1]).first, k.i32(static_cast<int32_t>(columns) - 1));
   }
 
   KernelBuilder &k;

@@ -68,7 +68,7 @@ typedef struct llmc_row_sampler {
   int32_t top_k;
   int32_t top_k_rounds;      /* of bisection; 0: top-k is off */
   float top_p;
-  int32_t top_p_rounds;      /* 0: top-p is off */
+  int32_t top_p_rounds;      /* draws until one is in the nucleus, then the likeliest; 0: top-p is off */
   float log_min_p;           /* ln(min_p); -inf: off */
   uint32_t reserved;
   uint32_t seed[2];          /* low word first */

@@ -40,11 +40,10 @@ static constexpr LinearSchedule kTensorCoreManyCrowded = {"m64", UINT32_MAX, 64,
 // More than one tile of tokens on dense weights: two warpgroups of 64 output columns each (n192: three), fed by copies through shared
 // memory. The largest tile is 128 sums a thread. Units of two or four CTAs, each with a part of k, are for few tokens and few
 // columns; of two crews (x2: each a warpgroup of 128 columns) for few k, whose results take as long as a part of the products. From w64
-// on a table has what tilesFor chooses from.
+// on a table has what tilesFor chooses from for more than 64 tokens.
 static constexpr LinearSchedule kWarpgroups[] = {
     {"m8", 8, 8, 8, 8, 0, 4, 128},
     {"w16", 16, 16, 16, 16, 0, 8, 64, 1, true},
-    {"w32", 32, 32, 32, 32, 0, 8, 64, 1, true},
     {"w64", 64, 64, 64, 64, 0, 8, 64, 1, true, 1, 1, 252},
     {"w64p2", UINT32_MAX, 64, 64, 64, 0, 8, 64, 2, true, 1, 1, 252},
     {"w96", UINT32_MAX, 96, 96, 96, 0, 8, 64, 1, true, 1, 1, 278},
@@ -57,12 +56,19 @@ static constexpr LinearSchedule kWarpgroups[] = {
     {"w256", UINT32_MAX, 256, 256, 256, 0, 8, 64, 1, true, 1, 1, 645},
 };
 
+// Of up to 64 tokens: one warpgroup of 64 columns (n64) where a weight has few, so that most multiprocessors read some of it.
+static constexpr LinearSchedule kFewWarpgroups[] = {
+    {"w32", 32, 32, 32, 32, 0, 8, 64, 1, true},     {"w32n64", 32, 32, 32, 32, 0, 4, 64, 1, true},
+    {"w32n64p2", 32, 32, 32, 32, 0, 4, 64, 2, true}, {"w64", 64, 64, 64, 64, 0, 8, 64, 1, true},
+    {"w64n64", 64, 64, 64, 64, 0, 4, 64, 1, true},   {"w64n64p2", 64, 64, 64, 64, 0, 4, 64, 2, true},
+};
+
 /// A gated product is one of interleaved rows: four pairs of panels where others have eight.
-static llvm::SmallVector<LinearSchedule> warpgroups(bool gated) {
-  llvm::SmallVector<LinearSchedule> table(llvm::ArrayRef<LinearSchedule>{kWarpgroups});
+static llvm::SmallVector<LinearSchedule> warpgroups(llvm::ArrayRef<LinearSchedule> all, bool gated) {
+  llvm::SmallVector<LinearSchedule> table(all);
   if (!gated)
     return table;
-  llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels > 8; });
+  llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels > 8 || (x.pipelined && x.panels < 8); });
   for (LinearSchedule &x : table)
     if (x.pipelined)
       x.panels /= 2;
@@ -107,13 +113,15 @@ static int64_t picosecondsOfResult(Epilogue epilogue, bool crews) {
   }
 }
 
+static int64_t columnsOf(const LinearSchedule &tile, bool gated) { return 16 * tile.panels * (gated ? 2 : 1); }
+
 /// Nanoseconds that `rows` tokens take in units of such a tile: the launch, then rounds of units on the card, each with its steps of
 /// 64 k and its end: results on their way to memory, sums of parts to their CTAs. These times and stepTime are fitted to the 12 products of
 /// three models at 256 to 8,192 tokens (H200, 2026-11-30): within 7 % of what 422 kernels took.
 static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t panels, int64_t k, Epilogue epilogue) {
   constexpr int64_t kLaunch = 2900, kParts = 3300;
   bool crews = tile.crews > 1;
-  int64_t tokens = tile.tokens, columns = 16 * tile.panels * (epilogue == Epilogue::Gated ? 2 : 1);
+  int64_t tokens = tile.tokens, columns = columnsOf(tile, epilogue == Epilogue::Gated);
   int64_t units = llvm::divideCeil(rows, tile.rowBlock) * llvm::divideCeil(panels, tile.panels);
   int64_t rounds = llvm::divideCeil(units, unitsAtATime(tile.parts));
   int64_t products = int64_t(llvm::divideCeil(k, 64 * tile.parts)) * tile.stepTime;
@@ -123,23 +131,32 @@ static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t panels, 
   return kLaunch + std::max<int64_t>(rounds * products + end, llvm::divideCeil(rounds, 2) * (products + end));
 }
 
+/// The same of up to 64 tokens, whose time is that of copies: memory gives so many bytes, and a multiprocessor takes so many, of weights
+/// and of tokens.
+static int64_t timeOfFew(const LinearSchedule &tile, int64_t panels, int64_t k, bool gated) {
+  constexpr int64_t kLaunch = 2500, kParts = 1500, kBytes = 4100, kBytesOfOne = 113; // in a nanosecond
+  int64_t columns = columnsOf(tile, gated), step = 128 * (tile.tokens + columns);
+  int64_t rounds = llvm::divideCeil(llvm::divideCeil(panels, tile.panels), unitsAtATime(tile.parts));
+  int64_t copies = rounds * int64_t(llvm::divideCeil(k, 64 * tile.parts)) * step / kBytesOfOne;
+  int64_t bytes = 2 * k * 16 * panels * (gated ? 2 : 1);
+  return kLaunch + std::max(copies, bytes / kBytes) + (tile.parts > 1 ? kParts : 0);
+}
+
 /// Whether a kernel with such an epilogue has registers enough.
 static bool fits(const LinearSchedule &tile, Epilogue epilogue) {
   bool largest = tile.crews == 1 && tile.tokens == 256;
   return !(largest && (epilogue == Epilogue::Bias || epilogue == Epilogue::RaggedResidual)) && !(tile.panels == 12 && epilogue == Epilogue::Bias);
 }
 
-/// The table's small classes as they are, then for every number of tokens the tile that fills the card best.
-static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule> table, Epilogue epilogue, int64_t panels, int64_t k) {
-  constexpr size_t kFixed = 4; // up to w64
+/// Of more than 64 tokens: for every number of them the tile that fills the card best.
+static llvm::SmallVector<LinearSchedule> tilesForMany(llvm::ArrayRef<LinearSchedule> table, Epilogue epilogue, int64_t panels, int64_t k) {
   constexpr uint32_t kMost = 8192, kStep = 64;
   constexpr int64_t kPerMille = 30; // so much better has another tile to be: the times are not exact
-  bool gated = epilogue == Epilogue::Gated;
-  int64_t blocks = llvm::divideCeil(panels, table.back().panels);
-  llvm::SmallVector<LinearSchedule> classes(table.take_front(kFixed)), tiles;
-  for (const LinearSchedule &tile : table.drop_front(kFixed - 1))
-    if (k > 64 * tile.parts && fits(tile, epilogue)) // a loop of one step is none
+  llvm::SmallVector<LinearSchedule> tiles;
+  for (const LinearSchedule &tile : table)
+    if (tile.stepTime && k > 64 * tile.parts && fits(tile, epilogue)) // a loop of one step is none
       tiles.push_back(tile);
+  llvm::SmallVector<LinearSchedule> classes{tiles.front()};
   for (uint32_t rows = 2 * kStep; rows <= kMost; rows += kStep) {
     auto time = [&](const LinearSchedule &tile) { return timeOf(tile, rows, panels, k, epilogue); };
     const LinearSchedule &best = *std::min_element(tiles.begin(), tiles.end(), [&](const LinearSchedule &x, const LinearSchedule &y) {
@@ -150,6 +167,34 @@ static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule>
     classes.back().maxRows = rows;
   }
   classes.back().maxRows = UINT32_MAX;
+  if (classes.front().maxRows == kStep)
+    classes.erase(classes.begin());
+  return classes;
+}
+
+/// Of more than 16 and up to 64 tokens.
+static llvm::SmallVector<LinearSchedule> tilesForFew(bool gated, int64_t panels, int64_t k) {
+  llvm::SmallVector<LinearSchedule> classes;
+  for (const LinearSchedule &tile : warpgroups(kFewWarpgroups, gated)) {
+    if (k <= 64 * tile.parts)
+      continue;
+    if (classes.empty() || classes.back().maxRows != tile.maxRows)
+      classes.push_back(tile);
+    else if (timeOfFew(tile, panels, k, gated) < timeOfFew(classes.back(), panels, k, gated))
+      classes.back() = tile;
+  }
+  return classes;
+}
+
+static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule> table, Epilogue epilogue, int64_t panels, int64_t k) {
+  constexpr size_t kFixed = 2; // up to w16
+  bool gated = epilogue == Epilogue::Gated;
+  int64_t blocks = llvm::divideCeil(panels, table.back().panels);
+  llvm::SmallVector<LinearSchedule> classes(table.take_front(kFixed)), many = tilesForMany(table, epilogue, panels, k);
+  llvm::append_range(classes, tilesForFew(gated, panels, k));
+  if (classes.back().name == many.front().name) // one tile for both
+    classes.pop_back();
+  llvm::append_range(classes, many);
   if (blocks >= kManyUnits) {
     classes.erase(classes.begin()); // w16 takes what m8 would
   } else {
@@ -178,21 +223,19 @@ static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, 
     classes.push_back(gated || records ? kTensorCoreManyCrowded : kTensorCoreMany);
     return classes;
   }
-  llvm::SmallVector<LinearSchedule> table = warpgroups(gated);
+  llvm::SmallVector<LinearSchedule> table = warpgroups(kWarpgroups, gated);
   // Other warpgroups' registers are the producers', and so are those that parts of k take.
   llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels > 8 || x.crews > 1 || x.parts > 1; });
   for (LinearSchedule &x : table) // of a step producers take most: 770, 890 and 1,000 ns with 64, 128 and 256 tokens
-    x.stepTime = 750 + x.stepTime / 3;
-  for (const LinearSchedule &x : tilesFor(table, epilogue, panels, k))
-    if (x.maxRows > classes.back().maxRows)
-      classes.push_back(x);
+    x.stepTime = x.stepTime ? 750 + x.stepTime / 3 : 0;
+  llvm::append_range(classes, tilesForMany(table, epilogue, panels, k));
   return classes;
 }
 
 llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks) {
   using Table = llvm::ArrayRef<LinearSchedule>;
   if (arith == lm::Arith::BF16 && wide)
-    return tilesFor(warpgroups(epilogue == Epilogue::Gated), epilogue, panels, k);
+    return tilesFor(warpgroups(kWarpgroups, epilogue == Epilogue::Gated), epilogue, panels, k);
   if (arith == lm::Arith::BF16)
     return tensorCoreSchedules(epilogue, panels, k, unpacks);
   bool codes = arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32;

@@ -19,6 +19,7 @@ using namespace llmc::cuda;
 
 static constexpr int64_t kThreads = 128; // of a warpgroup
 static constexpr int64_t kPiece = 16, kLine = 128; // bytes of a thread's access, of the cache
+static constexpr int64_t kFewRows = 16;            // units of so many are written from where their sums are
 
 /// Rows that go through shared memory at a time, bytes from one to the next there: 16 are between them.
 static int64_t chunkOf(int64_t rows, int64_t columns) { return std::min<int64_t>(rows, 64 * 64 / columns); }
@@ -54,8 +55,8 @@ bool Emitter::storesRows(tile::StoreOp op, const Layout &layout) {
   if (!cta.persistent || cols < 64 || !vector || vector.getRank() != 2 || !vector.getElementType().isF32() || !rowStride(memref))
     return false;
   return layout.kind == Layout::Accumulator && layout.col == Axis{Axis::Group, 1, 16} && !layout.colsPadded &&
-         (cols == 16 * cta.warps() || cta.crews > 1) && layout.rows % 32 == 0 && rowStride(memref) % 4 == 0 && memref.getDimSize(1) % 4 == 0 &&
-         divisorOf(op.getIndices()[1]) % 4 == 0;
+         (cols == 16 * cta.warps() || cta.crews > 1) && layout.rows % 8 == 0 && layout.rows * cta.parts > kFewRows && rowStride(memref) % 4 == 0 &&
+         memref.getDimSize(1) % 4 == 0 && divisorOf(op.getIndices()[1]) % 4 == 0;
 }
 
 /// The load of what a stored sum adds to a product: the same place of another buffer, read for nothing else.
@@ -136,14 +137,16 @@ Values Emitter::addendPieces(tile::StoreOp op, int64_t first, int64_t count) {
 
 /// Before a unit's last products are waited for: the first rows of what its store adds are asked for.
 void Emitter::askForAddends(tile::WaitOp op) {
-  for (Value result : op.getResults())
-    for (Operation *user : result.getUsers()) {
+  for (Value result : op.getResults()) {
+    Operation *first = result.hasOneUse() ? *result.user_begin() : nullptr; // of a part its rows of all sums are what is stored
+    for (Operation *user : isa_and_nonnull<tile::SumPartsOp>(first) ? first->getResult(0).getUsers() : result.getUsers()) {
       tile::StoreOp store = storeOfSum(user);
       if (!store || !llvm::all_of(store.getIndices(), [&](Value index) { return mapping.contains(index); }))
         continue;
       int64_t rows = layouts.of(store.getValue()).rows;
       addendsAhead[store] = addendPieces(store, 0, std::min(rows, chunksAhead(cta) * chunkOf(rows, columnsOfWarpgroup(store))));
     }
+  }
 }
 
 /// At a unit's start what its store adds is asked for, a line a thread: at its end the CTAs of the card would all wait for memory.
@@ -161,10 +164,12 @@ void Emitter::fetchAddend(tile::StoreOp op) {
   Value column = add(firstColumnOfWarpgroup(columns), mul(line, kLine / 4));
   column = add(scalar(op.getIndices()[1]), column);
   when(op.getColumns() ? less(column, index(memref.getDimSize(1))) : Value(), [&] {
-    Value row = add(scalar(op.getIndices()[0]), arith::DivUIOp::create(b, loc, within, index(lines)));
+    Value own = arith::DivUIOp::create(b, loc, within, index(lines)), row = add(scalar(op.getIndices()[0]), own);
     Value from = at(scalar(addendOf(op).getMemref()), add(mul(row, 4 * rowStride(memref)), mul(column, 4)));
-    for (int64_t first = 0; first < layouts.of(op.getValue()).rows; first += step)
-      intrinsic("llvm.nvvm.prefetch.global.L2", {}, at(from, first * 4 * rowStride(memref)));
+    int64_t rows = layouts.of(op.getValue()).rows;
+    for (int64_t first = 0; first < rows; first += step)
+      when(rows < step ? less(own, index(rows)) : Value(),
+           [&] { intrinsic("llvm.nvvm.prefetch.global.L2", {}, at(from, first * 4 * rowStride(memref))); });
   });
 }
 

@@ -42,10 +42,10 @@ namespace {
 constexpr int64_t kStepK = 64; // k of a slot
 constexpr int64_t kCrewSums = 128 * 128; // of a warpgroup
 constexpr int64_t kFewRows = 128; // up to so many, sums and addresses fit the registers that each thread of a CTA can have
-constexpr int64_t kEarlyRows = 64, kFewRowsOfParts = 16;
-// Slots of few rows are small: as many as take more than half of a multiprocessor's memory, which then has one CTA. Two could crowd
+constexpr int64_t kEarlyRows = 64, kNarrowRows = 16;
+// Slots of so few rows are small: as many as take more than half of a multiprocessor's memory, which then has one CTA. Two could crowd
 // where the kernel before left first. Rings of 216 KiB are slower (H200, whole steps of the 8B shape).
-constexpr int64_t kFewRingBytes = 126 * 1024;
+constexpr int64_t kNarrowRingBytes = 126 * 1024;
 // Of the 227 KiB of an sm_90 CTA, without the barriers.
 constexpr int64_t kSharedBytes = 226 * 1024, kMaxStages = 6, kRowBytes = 2 * kStepK;
 
@@ -170,10 +170,10 @@ const char *match(tile::KernelOp kernel, Products &products) {
     return "expected two products with alternating panels";
   if (products.crews > 1 && (products.parts || products.rows * products.columns > kCrewSums))
     return "expected units of crews without parts, of at most 128 sums a thread";
-  // What is stored row by row through shared memory comes in blocks of 32 rows, what is not in those of a product.
-  int64_t block = products.rows <= kFewRowsOfParts ? 8 : 32;
+  // Of few rows a part has few, as few as a product's block; else as many as leave in one piece through shared memory.
+  int64_t block = products.rows <= kEarlyRows ? 8 : 32;
   if (products.parts && (products.rows % (block * products.count) || !followsByRows(kernel, products)))
-    return "expected parts of whole blocks of 32 rows (of 8, if there are 16 in all), and blocks of rows behind them";
+    return "expected parts of whole blocks of 32 rows (of 8, if there are at most 64 in all), and blocks of rows behind them";
   return nullptr;
 }
 
@@ -190,7 +190,7 @@ public:
     int64_t slot = kRowBytes * (p.rows + p.columns), staging = p.crews * (staged ? kRowBytes * ownRows() : storeBytes());
     if (p.parts) // what the parts send each other
       staging += 4 * p.rows * p.columns;
-    int64_t stages = std::clamp<int64_t>((kSharedBytes - staging) / slot, 2, p.rows <= kFewRowsOfParts ? kFewRingBytes / slot : kMaxStages);
+    int64_t stages = std::clamp<int64_t>((kSharedBytes - staging) / slot, 2, mostStages(slot));
     auto ring = [&](int64_t rows, int64_t stages) -> Value {
       return tile::AllocRingOp::create(b, loc, tile::RingType::get(b.getContext(), rows, kStepK, stages));
     };
@@ -220,6 +220,12 @@ private:
   /// Whether the first weights are worth asking for before the kernels before this one have ended: a few tokens' time is that.
   bool comesEarly() { return p.rows <= kEarlyRows && p.crews == 1 && !p.codes(); }
   int64_t ownRows() { return p.rows / p.count; } ///< of the unit's, whose results a CTA computes
+  /// Few rows take the time of their weights, of which many should be on their way.
+  int64_t mostStages(int64_t slot) {
+    if (p.rows <= kNarrowRows)
+      return kNarrowRingBytes / slot;
+    return p.rows <= kEarlyRows && !p.codes() ? kSharedBytes / slot : kMaxStages;
+  }
   int64_t storeBytes() { ///< of an f32 store (TileToNVVM/StagedRows.cpp)
     int64_t columns = p.crews > 1 ? p.columns : 64;
     return p.columns / columns * std::min<int64_t>(ownRows(), 64 * 64 / columns) * (4 * columns + 16);

@@ -3,7 +3,7 @@
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-pipeline-cuda,tile-schedule-cuda,tile-to-nvvm)' | FileCheck %s --check-prefix=NVVM
 
 // ASYNC-LABEL: tile.kernel @gated
-// ASYNC: %[[W:.*]] = tile.alloc_ring : !tile.ring<128 x 64, 6>
+// ASYNC: %[[W:.*]] = tile.alloc_ring : !tile.ring<128 x 64, 9>
 // ASYNC: %[[STAGING:.*]] = tile.alloc_ring : !tile.ring<64 x 64, 1>
 // ASYNC: %[[PAIRS:.*]] = tile.view %{{.*}} at 0 : memref<12x2x16x256xbf16> -> memref<12x2x2x8x256xbf16, strided<[8192, 2048, 4096, 256, 1]>>
 // Few tokens: the first rounds' weights come while the kernels before this one run, their tokens behind them.

@@ -37,16 +37,18 @@ static constexpr LinearSchedule kTensorCoreFew[] = {
 static constexpr LinearSchedule kTensorCoreMany = {"m128", UINT32_MAX, 128, 128, 128, 0, 4, 32};
 static constexpr LinearSchedule kTensorCoreManyCrowded = {"m64", UINT32_MAX, 64, 64, 64, 0, 4, 32};
 
-// More than one tile of tokens on dense weights: two warpgroups of 64 output columns each (n192: three), fed by copies through shared
-// memory. The largest tile is 128 sums a thread. Units of two or four CTAs, each with a part of k, are for few tokens and few
-// columns; of two crews (x2: each a warpgroup of 128 columns) for few k, whose results take as long as a part of the products. From w64
-// on a table has what tilesFor chooses from for more than 64 tokens.
+// More than one tile of tokens on dense weights: two warpgroups of 64 output columns each (n64: one, n192: three), fed by copies through
+// shared memory. The largest tile is 128 sums a thread. Units of two or four CTAs, each with a part of k, are for few tokens and few
+// columns; of two crews (x2: each a warpgroup of 128 columns) for few k, whose results take as long as a part of the products. Those with
+// the time of a step are what tilesForMany chooses from.
 static constexpr LinearSchedule kWarpgroups[] = {
     {"m8", 8, 8, 8, 8, 0, 4, 128},
     {"w16", 16, 16, 16, 16, 0, 8, 64, 1, true},
     {"w64", 64, 64, 64, 64, 0, 8, 64, 1, true, 1, 1, 252},
-    {"w64p2", UINT32_MAX, 64, 64, 64, 0, 8, 64, 2, true, 1, 1, 252},
+    {"w64n64", UINT32_MAX, 64, 64, 64, 0, 4, 64, 1, true, 1, 1, 165},
     {"w96", UINT32_MAX, 96, 96, 96, 0, 8, 64, 1, true, 1, 1, 278},
+    {"w128n64", UINT32_MAX, 128, 128, 128, 0, 4, 64, 1, true, 1, 1, 206},
+    {"w128n64p2", UINT32_MAX, 128, 128, 128, 0, 4, 64, 2, true, 1, 1, 206},
     {"w128p4", UINT32_MAX, 128, 128, 128, 0, 8, 64, 4, true, 1, 1, 368},
     {"w128p2", UINT32_MAX, 128, 128, 128, 0, 8, 64, 2, true, 1, 1, 368},
     {"w128", UINT32_MAX, 128, 128, 128, 0, 8, 64, 1, true, 1, 1, 368},
@@ -56,9 +58,9 @@ static constexpr LinearSchedule kWarpgroups[] = {
     {"w256", UINT32_MAX, 256, 256, 256, 0, 8, 64, 1, true, 1, 1, 645},
 };
 
-// Of up to 64 tokens: one warpgroup of 64 columns (n64) where a weight has few, so that most multiprocessors read some of it.
+// Of up to 64 tokens: 64 columns where a weight has few, so that most multiprocessors read some of it.
 static constexpr LinearSchedule kFewWarpgroups[] = {
-    {"w32", 32, 32, 32, 32, 0, 8, 64, 1, true},     {"w32n64", 32, 32, 32, 32, 0, 4, 64, 1, true},
+    {"w32", 32, 32, 32, 32, 0, 8, 64, 1, true},      {"w32n64", 32, 32, 32, 32, 0, 4, 64, 1, true},
     {"w32n64p2", 32, 32, 32, 32, 0, 4, 64, 2, true}, {"w64", 64, 64, 64, 64, 0, 8, 64, 1, true},
     {"w64n64", 64, 64, 64, 64, 0, 4, 64, 1, true},   {"w64n64p2", 64, 64, 64, 64, 0, 4, 64, 2, true},
 };
@@ -115,31 +117,38 @@ static int64_t picosecondsOfResult(Epilogue epilogue, bool crews) {
 
 static int64_t columnsOf(const LinearSchedule &tile, bool gated) { return 16 * tile.panels * (gated ? 2 : 1); }
 
-/// Nanoseconds that `rows` tokens take in units of such a tile: the launch, then rounds of units on the card, each with its steps of
-/// 64 k and its end: results on their way to memory, sums of parts to their CTAs. These times and stepTime are fitted to the 12 products of
-/// three models at 256 to 8,192 tokens (H200, 2026-11-30): within 7 % of what 422 kernels took.
-static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t panels, int64_t k, Epilogue epilogue) {
-  constexpr int64_t kLaunch = 2900, kParts = 3300;
-  bool crews = tile.crews > 1;
-  int64_t tokens = tile.tokens, columns = columnsOf(tile, epilogue == Epilogue::Gated);
-  int64_t units = llvm::divideCeil(rows, tile.rowBlock) * llvm::divideCeil(panels, tile.panels);
-  int64_t rounds = llvm::divideCeil(units, unitsAtATime(tile.parts));
-  int64_t products = int64_t(llvm::divideCeil(k, 64 * tile.parts)) * tile.stepTime;
-  int64_t end = tokens * columns * picosecondsOfResult(epilogue, crews) / 1000 + (tile.parts > 1 ? kParts : 0);
-  if (!crews)
-    return kLaunch + rounds * (products + end);
-  return kLaunch + std::max<int64_t>(rounds * products + end, llvm::divideCeil(rounds, 2) * (products + end));
+/// Nanoseconds that the card's memory takes to give the weight.
+static int64_t timeOfWeight(int64_t panels, int64_t k, bool gated) {
+  constexpr int64_t kBytes = 3800; // in a nanosecond
+  return 2 * k * 16 * panels * (gated ? 2 : 1) / kBytes;
 }
 
-/// The same of up to 64 tokens, whose time is that of copies: memory gives so many bytes, and a multiprocessor takes so many, of weights
-/// and of tokens.
+/// Nanoseconds that `rows` tokens take in units of such a tile: the launch, then rounds of units on the card, each with its steps of
+/// 64 k and its end: results on their way to memory, sums of parts to their CTAs. CTAs with different parts of k have less to share in L2, which
+/// slows their steps. These times and stepTime are fitted to the 12 products of three models at 256 to 8,192 tokens and those of one at 128 to
+/// 512 (H200, 2026-11-30): within 7 % of what 422 kernels took.
+static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t panels, int64_t k, Epilogue epilogue) {
+  constexpr int64_t kLaunch = 2900, kParts = 3300, kStepOfParts = 118; // per cent
+  bool crews = tile.crews > 1, gated = epilogue == Epilogue::Gated;
+  int64_t tokens = tile.tokens, columns = columnsOf(tile, gated);
+  int64_t units = llvm::divideCeil(rows, tile.rowBlock) * llvm::divideCeil(panels, tile.panels);
+  int64_t rounds = llvm::divideCeil(units, unitsAtATime(tile.parts));
+  int64_t products = int64_t(llvm::divideCeil(k, 64 * tile.parts)) * (tile.parts > 1 ? tile.stepTime * kStepOfParts / 100 : tile.stepTime);
+  int64_t end = tokens * columns * picosecondsOfResult(epilogue, crews) / 1000 + (tile.parts > 1 ? kParts : 0);
+  int64_t weight = timeOfWeight(panels, k, gated), all = std::max(rounds * products, weight) + std::min(rounds * products, weight) / 10;
+  if (!crews)
+    return kLaunch + all + rounds * end;
+  return kLaunch + std::max<int64_t>(all + end, llvm::divideCeil(rounds, 2) * (products + end));
+}
+
+/// The same of up to 64 tokens. Theirs is the time of copies: of the weight's bytes, or of those that a multiprocessor takes in, weights and
+/// tokens, at most so many at a time and a step at a time.
 static int64_t timeOfFew(const LinearSchedule &tile, int64_t panels, int64_t k, bool gated) {
-  constexpr int64_t kLaunch = 2500, kParts = 1500, kBytes = 4100, kBytesOfOne = 113; // in a nanosecond
-  int64_t columns = columnsOf(tile, gated), step = 128 * (tile.tokens + columns);
+  constexpr int64_t kLaunch = 2900, kBytesOfOne = 110, kStep = 160, kPartsOfToken = 30;
+  int64_t step = std::max<int64_t>(kStep, 128 * (tile.tokens + columnsOf(tile, gated)) / kBytesOfOne);
   int64_t rounds = llvm::divideCeil(llvm::divideCeil(panels, tile.panels), unitsAtATime(tile.parts));
-  int64_t copies = rounds * int64_t(llvm::divideCeil(k, 64 * tile.parts)) * step / kBytesOfOne;
-  int64_t bytes = 2 * k * 16 * panels * (gated ? 2 : 1);
-  return kLaunch + std::max(copies, bytes / kBytes) + (tile.parts > 1 ? kParts : 0);
+  int64_t copies = rounds * int64_t(llvm::divideCeil(k, 64 * tile.parts)) * step;
+  return kLaunch + std::max(copies, timeOfWeight(panels, k, gated)) + (tile.parts > 1 ? kPartsOfToken * tile.tokens : 0);
 }
 
 /// Whether a kernel with such an epilogue has registers enough.
@@ -192,7 +201,7 @@ static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule>
   int64_t blocks = llvm::divideCeil(panels, table.back().panels);
   llvm::SmallVector<LinearSchedule> classes(table.take_front(kFixed)), many = tilesForMany(table, epilogue, panels, k);
   llvm::append_range(classes, tilesForFew(gated, panels, k));
-  if (classes.back().name == many.front().name) // one tile for both
+  if (classes.back().name == many.front().name) // one class
     classes.pop_back();
   llvm::append_range(classes, many);
   if (blocks >= kManyUnits) {
@@ -225,9 +234,9 @@ static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, 
   }
   llvm::SmallVector<LinearSchedule> table = warpgroups(kWarpgroups, gated);
   // Other warpgroups' registers are the producers', and so are those that parts of k take.
-  llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels > 8 || x.crews > 1 || x.parts > 1; });
+  llvm::erase_if(table, [&](const LinearSchedule &x) { return !x.stepTime || columnsOf(x, gated) != 128 || x.crews > 1 || x.parts > 1; });
   for (LinearSchedule &x : table) // of a step producers take most: 770, 890 and 1,000 ns with 64, 128 and 256 tokens
-    x.stepTime = x.stepTime ? 750 + x.stepTime / 3 : 0;
+    x.stepTime = 750 + x.stepTime / 3;
   llvm::append_range(classes, tilesForMany(table, epilogue, panels, k));
   return classes;
 }

@@ -42,12 +42,12 @@ namespace {
 constexpr int64_t kStepK = 64; // k of a slot
 constexpr int64_t kCrewSums = 128 * 128; // of a warpgroup
 constexpr int64_t kFewRows = 128; // up to so many, sums and addresses fit the registers that each thread of a CTA can have
-constexpr int64_t kEarlyRows = 64, kNarrowRows = 16;
+constexpr int64_t kEarlyRows = 64, kNarrowRows = 16, kFewRowsOfParts = 64;
 // Slots of so few rows are small: as many as take more than half of a multiprocessor's memory, which then has one CTA. Two could crowd
 // where the kernel before left first. Rings of 216 KiB are slower (H200, whole steps of the 8B shape).
 constexpr int64_t kNarrowRingBytes = 126 * 1024;
 // Of the 227 KiB of an sm_90 CTA, without the barriers.
-constexpr int64_t kSharedBytes = 226 * 1024, kMaxStages = 6, kRowBytes = 2 * kStepK;
+constexpr int64_t kSharedBytes = 226 * 1024, kMostUnpacked = 6, kRowBytes = 2 * kStepK;
 
 /// What the pass looks for: a loop of one product or of a pair, and where the operands come from.
 struct Products {
@@ -171,7 +171,7 @@ const char *match(tile::KernelOp kernel, Products &products) {
   if (products.crews > 1 && (products.parts || products.rows * products.columns > kCrewSums))
     return "expected units of crews without parts, of at most 128 sums a thread";
   // Of few rows a part has few, as few as a product's block; else as many as leave in one piece through shared memory.
-  int64_t block = products.rows <= kEarlyRows ? 8 : 32;
+  int64_t block = products.rows <= kFewRowsOfParts ? 8 : 32;
   if (products.parts && (products.rows % (block * products.count) || !followsByRows(kernel, products)))
     return "expected parts of whole blocks of 32 rows (of 8, if there are at most 64 in all), and blocks of rows behind them";
   return nullptr;
@@ -220,11 +220,11 @@ private:
   /// Whether the first weights are worth asking for before the kernels before this one have ended: a few tokens' time is that.
   bool comesEarly() { return p.rows <= kEarlyRows && p.crews == 1 && !p.codes(); }
   int64_t ownRows() { return p.rows / p.count; } ///< of the unit's, whose results a CTA computes
-  /// Few rows take the time of their weights, of which many should be on their way.
+  /// The less a step's products take, the more of them should be on their way.
   int64_t mostStages(int64_t slot) {
     if (p.rows <= kNarrowRows)
       return kNarrowRingBytes / slot;
-    return p.rows <= kEarlyRows && !p.codes() ? kSharedBytes / slot : kMaxStages;
+    return p.codes() ? kMostUnpacked : kSharedBytes / slot;
   }
   int64_t storeBytes() { ///< of an f32 store (TileToNVVM/StagedRows.cpp)
     int64_t columns = p.crews > 1 ? p.columns : 64;

@@ -11,9 +11,9 @@ func.func @step(%x: tensor<?x1024xbf16>) -> (tensor<?x2048xf32>, tensor<?x4096xf
   // CHECK-SAME: #rt.variant<max_rows = 1, kernel = @linear_bf16_bf16_nk_1024x2048_m1, row_block = 1, col_blocks = 128>
   // CHECK-SAME: #rt.variant<max_rows = 8, kernel = @linear_bf16_bf16_nk_1024x2048_m8, row_block = 8, col_blocks = 64>
   // CHECK-SAME: #rt.variant<max_rows = 16, kernel = @linear_bf16_bf16_nk_1024x2048_m16, row_block = 16, col_blocks = 64>
-  // CHECK-SAME: #rt.variant<max_rows = 32, kernel = @linear_bf16_bf16_nk_1024x2048_w32n64, row_block = 32, col_blocks = 32>
-  // CHECK-SAME: #rt.variant<max_rows = 64, kernel = @linear_bf16_bf16_nk_1024x2048_w64n64, row_block = 64, col_blocks = 32>
-  // CHECK-SAME: #rt.variant<max_rows = 512, kernel = @linear_bf16_bf16_nk_1024x2048_w64, row_block = 64, col_blocks = 16>
+  // CHECK-SAME: #rt.variant<max_rows = 32, kernel = @linear_bf16_bf16_nk_1024x2048_w32n64p2, row_block = 32, col_blocks = 32>
+  // CHECK-SAME: #rt.variant<max_rows = 256, kernel = @linear_bf16_bf16_nk_1024x2048_w64n64, row_block = 64, col_blocks = 32>
+  // CHECK-SAME: #rt.variant<max_rows = 512, kernel = @linear_bf16_bf16_nk_1024x2048_w128n64, row_block = 128, col_blocks = 32>
   %a = lm.linear %x, @fewest {arith = #lm.arith<bf16>} : (tensor<?x1024xbf16>) -> tensor<?x2048xf32>
   // CHECK: rt.dispatch
   // CHECK-SAME: variants = [#rt.variant<max_rows = 16, kernel = @linear_bf16_bf16_nk_1024x4096_v16p2, row_block = 16, col_blocks = 64>

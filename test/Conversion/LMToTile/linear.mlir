@@ -61,15 +61,16 @@ func.func @step(%x: tensor<?x64xbf16>) -> tensor<?x32xf32> {
 
 // -----
 
-// On a GPU the tile is the one that fills the card: parts of k while 32 blocks of columns do not, fewer tokens or 192 columns where they
+// On a GPU the tile is the one that fills the card: 64 columns, or parts of k, while blocks of 128 do not, fewer tokens or 192 columns where they
 // are one round, the largest where its units are a whole round. A gated product writes the format that it is asked for.
 module attributes {tile.target = {name = "cuda"}} {
   lm.weight @w [4096, 4096] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 33554432, rows = 4096>], layout = #lm.layout<rows_bf16>, offset = 0 : i64}
   lm.weight @gu [8192, 4096] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 33554432, rows = 4096>, #lm.span<file = 0, offset = 33554432, bytes = 33554432, rows = 4096>], interleave = 16 : i64, layout = #lm.layout<rows_bf16>, offset = 0 : i64}
   // CHECK-LABEL: func.func @step
   func.func @step(%x: tensor<?x4096xbf16>) -> (tensor<?x4096xf32>, tensor<?x4096xbf16>) {
-    // CHECK: #rt.variant<max_rows = 128, kernel = @linear_bf16_bf16_nk_4096x4096_w64p2, row_block = 64, col_blocks = 32>
-    // CHECK-SAME: #rt.variant<max_rows = 256, kernel = @linear_bf16_bf16_nk_4096x4096_w128p2, row_block = 128, col_blocks = 32>
+    // CHECK: #rt.variant<max_rows = 32, kernel = @linear_bf16_bf16_nk_4096x4096_w32n64p2, row_block = 32, col_blocks = 64>
+    // CHECK-SAME: #rt.variant<max_rows = 128, kernel = @linear_bf16_bf16_nk_4096x4096_w64n64, row_block = 64, col_blocks = 64>
+    // CHECK-SAME: #rt.variant<max_rows = 256, kernel = @linear_bf16_bf16_nk_4096x4096_w128n64, row_block = 128, col_blocks = 64>
     // CHECK-SAME: #rt.variant<max_rows = 384, kernel = @linear_bf16_bf16_nk_4096x4096_w96, row_block = 96, col_blocks = 32>
     // CHECK-SAME: #rt.variant<max_rows = 512, kernel = @linear_bf16_bf16_nk_4096x4096_w128x2, row_block = 128, col_blocks = 32>
     // CHECK-SAME: #rt.variant<max_rows = 640, kernel = @linear_bf16_bf16_nk_4096x4096_w160, row_block = 160, col_blocks = 32>
@@ -82,8 +83,8 @@ module attributes {tile.target = {name = "cuda"}} {
     return %y, %h : tensor<?x4096xf32>, tensor<?x4096xbf16>
   }
 }
-// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_4096x4096_w64p2(
-// CHECK: scf.for %[[PART:.*]] = %{{.*}} iter_args(%[[TOTAL:.*]] = %{{.*}}) -> (vector<64x128xf32>)
+// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_4096x4096_w32n64p2(
+// CHECK: scf.for %[[PART:.*]] = %{{.*}} iter_args(%[[TOTAL:.*]] = %{{.*}}) -> (vector<32x64xf32>)
 // CHECK: %[[FIRST:.*]] = arith.muli %[[PART]], %c32
 // CHECK: %[[OF:.*]] = scf.for %[[STEP:[a-z0-9]+]] =
 // CHECK: arith.addi %[[FIRST]], %[[STEP]]
@@ -110,11 +111,11 @@ func.func @step(%x: tensor<?x2080xbf16>) -> tensor<?x3072xf32> {
 // CHECK-SAME: attributes {pipelined}
 // CHECK: scf.for %{{.*}} to %c17
 // CHECK: tile.dot {{.*}} : vector<16x64xbf16>
-// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x3072_w128p4(
+// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x3072_w32n64p2(
 // CHECK-SAME: attributes {pipelined}
-// CHECK: arith.muli %{{.*}}, %c9
-// CHECK: scf.for %{{.*}} to %c9
-// CHECK: tile.dot {{.*}} : vector<128x64xbf16>
+// CHECK: arith.muli %{{.*}}, %c17
+// CHECK: scf.for %{{.*}} to %c17
+// CHECK: tile.dot {{.*}} : vector<32x64xbf16>
 // CHECK-NOT: tile.dot
 // CHECK: tile.store
 // CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x3072_w256(

@@ -122,6 +122,17 @@ def random_weights(checks, ctx):
     refused(checks, "config.json alone, without --weights=random", ctx.compile(folder, "bad-out", TARGET), 1, ("random", "safetensors"))
 
 
+def head_groups(checks, ctx):
+    """Numbers of query heads on a KV head for which rows of tokens and heads are no multiples of four, with heads of 128: their kernels
+    take the most registers."""
+    for name, heads, kv_heads in (("Llama-3.2-3B", 6, 2), ("Qwen2.5-7B", 14, 2)):
+        folder = ctx.path(f"heads-{heads}")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({**CONFIG, "num_hidden_layers": 1, "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": 128}, file)
+        compiled(checks, ctx, f"heads as in {name}", folder, f"heads-{heads}-cuda", "--weights=random:1")
+
+
 def flags(checks, ctx):
     model = context.tiny_models().write(ctx.work, "llama-tied.q4_0")
     texts = {}

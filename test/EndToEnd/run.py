@@ -58,7 +58,8 @@ GROUPS = {
                 ("wrong use of explain", explain.refused)],
     "cts": [("conformance suite", cts.cpu)],
     "cuda": [("tiny models for a GPU", cuda.tiny_models), ("SmolLM2 for a GPU", cuda.smollm2), ("weights beside a GPU executable", cuda.separate),
-             ("random weights for a GPU", cuda.random_weights), ("flags for a GPU", cuda.flags), ("device.sh", cuda.device_script)],
+             ("random weights for a GPU", cuda.random_weights), ("groups of heads for a GPU", cuda.head_groups),
+             ("flags for a GPU", cuda.flags), ("device.sh", cuda.device_script)],
     "bad": [("bad models", run_bad_input), ("usage", bad_input.usage), ("bad packages", bad_input.packages)],
 }
 

@@ -102,8 +102,8 @@ static Value quotient(KernelBuilder &k, const Softmax &sum, int64_t rows, int64_
 /// by group; those that are groups are fewer than make one, which gives the same.
 static void fold(KernelBuilder &k, const AttentionShape &s, const Span &span, Value head, Value first, int64_t tokens) {
   int64_t rows = tokens * s.group, columns = s.kv.vDim;
-  // Parts that are loaded side by side: 128 registers of each of 128 threads, fewer where columns or rows must be masked.
-  int64_t registers = columns % 32 || rows % 4 ? 32 : 128, each = llvm::divideCeil(rows, 4) * llvm::divideCeil(columns, 32);
+  // Parts that are loaded side by side: 128 registers of each of 128 threads, far fewer where columns or rows must be masked.
+  int64_t registers = columns % 32 || rows % 4 ? 16 : 128, each = llvm::divideCeil(rows, 4) * llvm::divideCeil(columns, 32);
   int64_t batch = llvm::bit_floor<uint64_t>(static_cast<uint64_t>(std::clamp<int64_t>(registers / each, 1, LLMC_KV_GROUP)));
   Results results(k, s);
   Value row = rowOf(k, s, head, k.addIndex(span.firstSlot, first)), stride = k.mulIndex(span.tile.count, s.group);

@@ -47,8 +47,8 @@ static constexpr LinearSchedule kWarpgroups[] = {
     {"w64", 64, 64, 64, 64, 0, 8, 64, 1, true, 1, 1, 252},
     {"w64n64", UINT32_MAX, 64, 64, 64, 0, 4, 64, 1, true, 1, 1, 165},
     {"w96", UINT32_MAX, 96, 96, 96, 0, 8, 64, 1, true, 1, 1, 278},
-    {"w128n64", UINT32_MAX, 128, 128, 128, 0, 4, 64, 1, true, 1, 1, 206},
-    {"w128n64p2", UINT32_MAX, 128, 128, 128, 0, 4, 64, 2, true, 1, 1, 206},
+    {"w128n64", UINT32_MAX, 128, 128, 128, 0, 4, 64, 1, true, 1, 1, 228},
+    {"w128n64p2", UINT32_MAX, 128, 128, 128, 0, 4, 64, 2, true, 1, 1, 228},
     {"w128p4", UINT32_MAX, 128, 128, 128, 0, 8, 64, 4, true, 1, 1, 368},
     {"w128p2", UINT32_MAX, 128, 128, 128, 0, 8, 64, 2, true, 1, 1, 368},
     {"w128", UINT32_MAX, 128, 128, 128, 0, 8, 64, 1, true, 1, 1, 368},
@@ -124,16 +124,15 @@ static int64_t timeOfWeight(int64_t panels, int64_t k, bool gated) {
 }
 
 /// Nanoseconds that `rows` tokens take in units of such a tile: the launch, then rounds of units on the card, each with its steps of
-/// 64 k and its end: results on their way to memory, sums of parts to their CTAs. CTAs with different parts of k have less to share in L2, which
-/// slows their steps. These times and stepTime are fitted to the 12 products of three models at 256 to 8,192 tokens and those of one at 128 to
-/// 512 (H200, 2026-11-30): within 7 % of what 422 kernels took.
+/// 64 k and its end: results on their way to memory, sums of parts to their CTAs. These times and stepTime are fitted to the 12 products of three
+/// models at 256 to 8,192 tokens, within 7 % of what 422 kernels took, and units of 64 columns to those at 64 to 512 (H200, 2026-11-30).
 static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t panels, int64_t k, Epilogue epilogue) {
-  constexpr int64_t kLaunch = 2900, kParts = 3300, kStepOfParts = 118; // per cent
+  constexpr int64_t kLaunch = 2900, kParts = 3300;
   bool crews = tile.crews > 1, gated = epilogue == Epilogue::Gated;
   int64_t tokens = tile.tokens, columns = columnsOf(tile, gated);
   int64_t units = llvm::divideCeil(rows, tile.rowBlock) * llvm::divideCeil(panels, tile.panels);
   int64_t rounds = llvm::divideCeil(units, unitsAtATime(tile.parts));
-  int64_t products = int64_t(llvm::divideCeil(k, 64 * tile.parts)) * (tile.parts > 1 ? tile.stepTime * kStepOfParts / 100 : tile.stepTime);
+  int64_t products = int64_t(llvm::divideCeil(k, 64 * tile.parts)) * tile.stepTime;
   int64_t end = tokens * columns * picosecondsOfResult(epilogue, crews) / 1000 + (tile.parts > 1 ? kParts : 0);
   int64_t weight = timeOfWeight(panels, k, gated), all = std::max(rounds * products, weight) + std::min(rounds * products, weight) / 10;
   if (!crews)

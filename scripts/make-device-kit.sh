@@ -97,10 +97,10 @@ if [ -z "${NO_LARGE:-}" ]; then
     compile "llama-8b/$storage" "$stage/llama-8b/$storage" "$out/llama-8b" --target="$target" --weights=random:1 \
       --random-storage="$storage" --stub="$runtime_script"
   done
-  # A whole prompt in one step, and so in one launch of each op; as many sequences as vLLM takes by default.
+  # A whole prompt in one step, and so in one launch of each op; as many sequences as the trace of 512 requests has.
   for shape in llama-8b llama-1b; do
     compile "$shape/bf16-8192" "$stage/$shape/bf16-8192" "$out/$shape" --target="$target" --weights=random:1 \
-      --max-tokens-per-step=8192 --max-seqs=256 --max-logits=256 --stub="$runtime_script"
+      --max-tokens-per-step=8192 --max-seqs=512 --max-logits=512 --stub="$runtime_script"
   done
 
   echo "shapes of products and attention"

@@ -64,10 +64,14 @@ def our_steps(report, exe):
     return rates
 
 
+def has_vllm():
+    return subprocess.run([sys.executable, "-c", "import vllm"], capture_output=True, check=False).returncode == 0
+
+
 def peers_of_steps(report, shape):
     """(name, figures) of every peer that this machine has: vLLM, torch."""
     config = os.path.join(HERE, f"llama-{shape}.json")
-    if subprocess.run([sys.executable, "-c", "import vllm"], capture_output=True, check=False).returncode == 0:
+    if has_vllm():
         for found in json_lines(report.must([sys.executable, os.path.join(HERE, "peer_vllm.py"), config], timeout=400)):
             yield "vllm", found
     else:

@@ -125,4 +125,4 @@ def summary(data):
     failed = [f"{c['group']}: {c['name']}" for c in data["checks"] if not c["pass"]]
     return {"card": data.get("gpu", {}).get("name"), "driver": data.get("gpu", {}).get("driver"), "date": data["date"],
             "passed": len(data["checks"]) - len(failed), "failed": failed, "skipped": len(data["skipped"]),
-            "ratios": data.get("ratios", {}), "seconds": data.get("seconds")}
+            "ratios": data.get("ratios", {}), "trace": data["benchmarks"].get("trace.8b"), "seconds": data.get("seconds")}

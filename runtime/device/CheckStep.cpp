@@ -73,6 +73,10 @@ void checkStep(const llmc_module_v1 &m, const llmc_step_v1 &s, uint32_t numBlock
     checkSequence(m, s, i, numBlocks);
 }
 
+uint32_t slotsFor(uint64_t swapBytes, uint64_t blockBytes) {
+  return uint32_t(std::min<uint64_t>(swapBytes / blockBytes, INT32_MAX));
+}
+
 void checkBlock(int32_t block, uint32_t numBlocks) {
   if (uint32_t(block) >= numBlocks)
     throw Error("expected a KV block below " + std::to_string(numBlocks) + ", got " + std::to_string(block));

@@ -10,6 +10,9 @@ namespace llmc {
 /// pool, so that kernels need not. Throws Error ("step: expected X, got Y").
 void checkStep(const llmc_module_v1 &module, const llmc_step_v1 &step, uint32_t numBlocks);
 
+/// Blocks that fit in so many bytes of host memory.
+uint32_t slotsFor(uint64_t swapBytes, uint64_t blockBytes);
+
 /// Throws Error unless `block` is one of `numBlocks`.
 void checkBlock(int32_t block, uint32_t numBlocks);
 

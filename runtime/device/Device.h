@@ -41,6 +41,7 @@ struct DeviceOptions {
   bool mapWeights = false;  // true: serve from the file mapping, never copy into huge pages
   uint64_t kvBytes = 0;     // budget of the KV pool; 0: what kvTokens needs
   uint64_t kvTokens = 0;    // used when kvBytes is 0; 0: the model's longest context (on a GPU as much of it as fits)
+  uint64_t swapBytes = 0;   // host memory for KV blocks that sequences will want again
   bool pinThreads = true;
   bool checkMemory = true;  // refuse at load what the machine cannot hold
   // On a GPU:
@@ -92,6 +93,15 @@ public:
   /// is not well formed (a size over the module's limits, a block that does not
   /// exist, ...); nothing has been executed then.
   virtual void step(const llmc_step_v1 &step) = 0;
+  /// The same in two: enqueue() starts a step, wait() ends the one that was started first and fills its outputs. At most two are under
+  /// way at a time; all that a step points to stays until then. Its token ids -1, -2, ... mean rows of the step that was started
+  /// before. Whatever else is asked of the device happens behind the steps that were started.
+  virtual void enqueue(const llmc_step_v1 &step) { this->step(step); }
+  virtual void wait() {}
+  /// Whether enqueue() returns before the step is done.
+  virtual bool asynchronous() const { return false; }
+  /// Whether a row's token is known to the next step before the host has it.
+  virtual bool choosesOnDevice(const llmc_sampler_v1 &) const { return true; }
   /// Executes the reference program on one whole sequence from position 0.
   /// `logits`: [ids, vocab] or null.
   virtual void reference(std::span<const int32_t> ids, float *logits) = 0;
@@ -113,6 +123,10 @@ public:
   virtual uint64_t blockBytes() const = 0;
   virtual void zeroBlocks(std::span<const int32_t> blocks) = 0;
   virtual void copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo) = 0;
+  /// Places for blocks in host memory. swapOut: (block, slot), swapIn: (slot, block).
+  virtual uint32_t numSlots() const { return 0; }
+  virtual void swapOut(std::span<const std::pair<int32_t, int32_t>>) {}
+  virtual void swapIn(std::span<const std::pair<int32_t, int32_t>>) {}
   /// Copies one block (blockBytes() bytes) to host memory.
   virtual void readBlock(int32_t block, void *to) const = 0;
 

@@ -15,6 +15,8 @@ bool RowSampler::plain(const llmc_step_v1 &step, uint32_t row) {
   return !changesLogits(s) && !probabilities && (isGreedy(s) || !(s.typical_p < 1));
 }
 
+bool RowSampler::plain(const llmc_sampler_v1 &s) { return !changesLogits(s) && !s.logprobs && (isGreedy(s) || !(s.typical_p < 1)); }
+
 // Rows of the outputs are as wide as the widest of the step.
 static uint64_t probabilityStride(const llmc_step_v1 &step) {
   uint32_t widest = 0;

@@ -15,6 +15,7 @@ public:
   /// True if the row's logits are used as the model computed them, nothing but the token is wanted, and the filters are
   /// those of llmc_row_sampler: no typical-p.
   static bool plain(const llmc_step_v1 &step, uint32_t row);
+  static bool plain(const llmc_sampler_v1 &sampler); // where all outputs are there
 
   /// Chooses the token of a row from its logits [vocab], which are changed, and fills the step's outputs. Returns the id,
   /// or Sampler::kBadLogits.

@@ -35,6 +35,11 @@ StepBuffers::StepBuffers(const llmc_module_v1 &module, const llmc_program_v1 &pr
       spans_[variant.row_block].variant = variant; // the same in every layer
       spans_[variant.row_block].next = *(&variant + 1);
     }
+  maySplit_ = spans_.size() == 1;
+  for (uint32_t i = 0; i < program.num_launches; ++i)
+    if (const llmc_launch_v1 &launch = program.launches[i]; launch.rows == LLMC_ROWS_QUERY_TILES)
+      maySplit_ = maySplit_ && launch.variants[0].span_rows && launch.num_variants == 2;
+  order_.reserve(maxSeqs_);
   capacity_ = 3 * aligned(uint64_t(padded(maxTokens_)) * 4) + aligned(uint64_t(padded(maxLogits_)) * 4) + kAlign +
               aligned(uint64_t(maxLogits_) * sizeof(llmc_row_sampler));
   for (const auto &[rowBlock, tiles] : tiles_)
@@ -103,7 +108,7 @@ void StepBuffers::fill(const llmc_step_v1 &step, std::span<const int32_t> previo
   logitsRows_ = step.num_logits;
   const bool cached = step.num_kv_groups > 0; // the reference program has no cache
   ids_ = copyRows(step.token_ids, tokens_, 0);
-  for (uint32_t t = 0; t < tokens_; ++t)
+  for (uint32_t t = 0; t < tokens_ && !previousIds.empty(); ++t)
     if (ids_[t] < 0)
       ids_[t] = previousIds[size_t(-1 - ids_[t])];
   positions_ = copyRows(step.positions, tokens_, 0);
@@ -117,11 +122,12 @@ void StepBuffers::fill(const llmc_step_v1 &step, std::span<const int32_t> previo
   const bool copied = cached && shape_.copyTable;
   table_ = cached ? step.kv[0].block_table : nullptr;
   tableStride_ = copied ? copiedStride(step) : cached ? step.kv[0].block_table_stride : 0;
-  for (auto &[rowBlock, tiles] : tiles_)
-    makeTiles(step, rowBlock, tiles);
   largest_ = 0;
   for (uint32_t s = 0; s < sequences_; ++s)
     largest_ = std::max(largest_, uint32_t(step.seq_starts[s + 1] - step.seq_starts[s]));
+  decideSplit(step);
+  for (auto &[rowBlock, tiles] : tiles_)
+    makeTiles(step, rowBlock, tiles);
   for (auto &[rowBlock, spans] : spans_)
     makeSpans(step, spans);
   if (copied) // last: its size depends on the lengths of the sequences, the places of the other fields do not
@@ -151,7 +157,7 @@ void StepBuffers::makeTiles(const llmc_step_v1 &step, uint32_t rowBlock, Tiles &
   tiles.first = reinterpret_cast<llmc_query_tile *>(base_ + used_);
   tiles.count = 0;
   for (uint32_t s = 0; s < sequences_; ++s)
-    for (int64_t t = step.seq_starts[s]; t < step.seq_starts[s + 1]; t += rowBlock)
+    for (int64_t t = step.seq_starts[s]; inTiles(step, s) && t < step.seq_starts[s + 1]; t += rowBlock)
       tiles.first[tiles.count++] = {int32_t(t), int32_t(std::min<int64_t>(rowBlock, step.seq_starts[s + 1] - t)),
                                     step.positions[t], int32_t(s * uint64_t(tableStride_))};
   const uint32_t count = std::max(padded(tiles.count), shape_.rowPad);
@@ -159,23 +165,57 @@ void StepBuffers::makeTiles(const llmc_step_v1 &step, uint32_t rowBlock, Tiles &
   std::fill(tiles.first + tiles.count, reinterpret_cast<llmc_query_tile *>(base_ + used_), llmc_query_tile{});
 }
 
-/// The tiles of all sequences with new tokens: body(sequence, tile as forEachSpannedTile gives it).
-template <typename Body> static void forEachTile(const llmc_step_v1 &step, uint32_t rowBlock, Body body) {
-  for (uint32_t s = 0; s < step.num_seqs; ++s) {
-    const int64_t start = step.seq_starts[s], tokens = step.seq_starts[s + 1] - start;
+static int64_t newTokens(const llmc_step_v1 &step, uint32_t sequence) {
+  return step.seq_starts[sequence + 1] - step.seq_starts[sequence];
+}
+
+/// The tiles of those sequences: body(sequence, tile as forEachSpannedTile gives it).
+template <typename Body> static void forEachTile(const llmc_step_v1 &step, std::span<const uint32_t> sequences, uint32_t rowBlock, Body body) {
+  for (uint32_t s : sequences) {
+    const int64_t start = step.seq_starts[s], tokens = newTokens(step, s);
     if (tokens)
       forEachSpannedTile(step.positions[start], tokens, rowBlock,
                          [&](int64_t first, int64_t count, int64_t segment, int64_t segments) { body(s, first, count, segment, segments); });
   }
 }
 
+/// Tiles of single tokens leave most of their rows empty: where there are prompts beside enough of these, spans are for them alone.
+void StepBuffers::decideSplit(const llmc_step_v1 &step) {
+  constexpr uint32_t kFew = 8; // not worth a launch of their own
+  split_ = false;
+  if (maySplit_ && largest_ > spans_.begin()->first) {
+    const llmc_variant_v1 &variant = spans_.begin()->second.variant;
+    orderSequences(step, variant.row_block);
+    SpanTotals totals;
+    forEachTile(step, order_, variant.row_block,
+                [&](uint32_t, int64_t, int64_t count, int64_t, int64_t segments) { totals.add(count, segments); });
+    split_ = totals.tiles >= kFew && totals.fits(variant);
+  }
+  if (!split_)
+    orderSequences(step, UINT32_MAX);
+}
+
+/// Those with at most so many new tokens. Units are taken in their order: a long one that came last would keep the card waiting.
+void StepBuffers::orderSequences(const llmc_step_v1 &step, uint32_t mostTokens) {
+  order_.clear();
+  for (uint32_t s = 0; s < sequences_; ++s)
+    if (newTokens(step, s) <= mostTokens)
+      order_.push_back(s);
+  if (!spans_.empty())
+    std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return step.kv_lengths[a] > step.kv_lengths[b]; });
+}
+
+bool StepBuffers::inTiles(const llmc_step_v1 &step, uint32_t sequence) const {
+  return !split_ || newTokens(step, sequence) > spans_.begin()->first;
+}
+
 /// Where they are not taken none are listed.
 void StepBuffers::makeSpans(const llmc_step_v1 &step, Spans &spans) {
   SpanTotals totals;
-  forEachTile(step, spans.variant.row_block,
+  forEachTile(step, order_, spans.variant.row_block,
               [&](uint32_t, int64_t, int64_t count, int64_t, int64_t segments) { totals.add(count, segments); });
   spans.count = 0;
-  spans.taken = totals.take(spans.variant, largest_, uint64_t(tiles_.at(spans.next.row_block).count) * spans.next.col_blocks);
+  spans.taken = split_ || totals.take(spans.variant, largest_, uint64_t(tiles_.at(spans.next.row_block).count) * spans.next.col_blocks);
   if (spans.taken)
     listSpans(step, totals.grouped(spans.variant), spans);
 }
@@ -185,7 +225,7 @@ void StepBuffers::listSpans(const llmc_step_v1 &step, bool grouped, Spans &spans
   spans.first = reinterpret_cast<llmc_kv_span *>(base_ + used_);
   int64_t slot = 0;
   uint32_t tiles = 0;
-  forEachTile(step, spans.variant.row_block, [&](uint32_t s, int64_t first, int64_t count, int64_t segment, int64_t segments) {
+  forEachTile(step, order_, spans.variant.row_block, [&](uint32_t s, int64_t first, int64_t count, int64_t segment, int64_t segments) {
     const int64_t start = step.seq_starts[s], position = step.positions[start] + first, parts = SpanTotals::spansOf(segments, grouped);
     for (int64_t part = 0; part < parts; ++part)
       spans.first[spans.count++] = {int32_t(start + first), int32_t(count), int32_t(position), int32_t(s * uint64_t(tableStride_)),
@@ -270,6 +310,14 @@ LaunchPlan StepBuffers::plan(const llmc_launch_v1 &launch) const {
     rowBlocks = (int64_t(rows) + variant->row_block - 1) / variant->row_block;
   }
   return {variant, rows, rowBlocks * variant->col_blocks};
+}
+
+LaunchPlan StepBuffers::rest(const llmc_launch_v1 &launch) const {
+  if (!split_ || launch.rows != LLMC_ROWS_QUERY_TILES)
+    return {launch.variants, 0, 0};
+  const llmc_variant_v1 *variant = launch.variants + 1;
+  const uint32_t tiles = tiles_.at(variant->row_block).count;
+  return {variant, tiles, int64_t(tiles) * variant->col_blocks};
 }
 
 } // namespace llmc

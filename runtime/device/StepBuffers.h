@@ -43,7 +43,7 @@ public:
   /// Where fill() writes: capacity() bytes at a multiple of 128. Without this call, memory of the object's own.
   void setMemory(std::byte *memory) { base_ = memory; }
 
-  /// A checked step (checkStep). `previousIds`: what the token ids -1, -2, ... stand for.
+  /// A checked step (checkStep). `previousIds`: what the token ids -1, -2, ... stand for; empty: these stay.
   void fill(const llmc_step_v1 &step, std::span<const int32_t> previousIds);
 
   /// What fill() has written: used() bytes.
@@ -54,6 +54,8 @@ public:
   const void *field(uint64_t field, uint32_t rowBlock) const;
 
   LaunchPlan plan(const llmc_launch_v1 &launch) const;
+  /// What a launch does beside that: in steps of prompts and of single tokens spans are for these, tiles for the rest. No units: nothing.
+  LaunchPlan rest(const llmc_launch_v1 &launch) const;
   /// Steps of equal form have equal plans and equal places of the fields (where the block table is copied), but for the number of
   /// spans and the places that depend on it, which steps of equal contexts() have.
   using Form = std::vector<uint32_t>;
@@ -86,6 +88,9 @@ private:
   int32_t *copyRows(const int32_t *from, uint32_t count, int32_t rest);
   uint32_t copiedStride(const llmc_step_v1 &step) const;
   void copyTable(const llmc_step_v1 &step);
+  void decideSplit(const llmc_step_v1 &step);
+  void orderSequences(const llmc_step_v1 &step, uint32_t mostTokens);
+  bool inTiles(const llmc_step_v1 &step, uint32_t sequence) const;
   void makeTiles(const llmc_step_v1 &step, uint32_t rowBlock, Tiles &tiles);
   void makeSpans(const llmc_step_v1 &step, Spans &spans);
   void listSpans(const llmc_step_v1 &step, bool grouped, Spans &spans);
@@ -106,6 +111,8 @@ private:
   std::map<uint32_t, Tiles> tiles_; // by row block
   std::map<uint32_t, Spans> spans_; // likewise, of variants that work on spans
   uint32_t largest_ = 0;            // new tokens of a sequence
+  bool maySplit_ = false, split_ = false; // whether every launch over tiles has a variant of spans first; whether rest() has units
+  std::vector<uint32_t> order_;           // of the sequences: the longest contexts first
 };
 
 } // namespace llmc

@@ -8,31 +8,35 @@ namespace llmc {
 Batch::Batch(const Device &device) {
   const llmc_module_v1 &m = device.module();
   stride_ = std::min((m.max_context + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK, device.numBlocks());
-  table_.reserve(size_t(stride_) * m.max_seqs);
+  table_.assign(size_t(stride_) * m.max_seqs, 0);
   for (std::vector<int32_t> *v : {&ids_, &positions_, &slots_})
     v->reserve(m.max_tokens);
   clear();
 }
 
 void Batch::clear() {
-  for (std::vector<int32_t> *v : {&ids_, &positions_, &slots_, &starts_, &lengths_, &rows_, &table_})
+  for (std::vector<int32_t> *v : {&ids_, &positions_, &slots_, &starts_, &lengths_, &rows_})
     v->clear();
   samplers_.clear();
   starts_.push_back(0);
 }
 
-void Batch::add(std::span<const int32_t> ids, uint64_t first, std::span<const int32_t> blocks) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const uint64_t position = first + i;
-    ids_.push_back(ids[i]);
+void Batch::add(std::span<const int32_t> ids, uint64_t first, std::span<const int32_t> blocks, std::optional<uint32_t> chosenByRow) {
+  const size_t before = ids_.size();
+  ids_.insert(ids_.end(), ids.begin(), ids.end());
+  if (chosenByRow)
+    ids_.push_back(-1 - int32_t(*chosenByRow));
+  const uint64_t end = first + ids_.size() - before;
+  for (uint64_t position = first; position < end; ++position) {
     positions_.push_back(int32_t(position));
     slots_.push_back(blocks[position / LLMC_KV_BLOCK] * LLMC_KV_BLOCK + int32_t(position % LLMC_KV_BLOCK));
   }
   starts_.push_back(int32_t(ids_.size()));
-  lengths_.push_back(int32_t(first + ids.size()));
+  lengths_.push_back(int32_t(end));
   const size_t used = std::min<size_t>(blocks.size(), stride_);
-  table_.insert(table_.end(), blocks.begin(), blocks.begin() + used);
-  table_.resize(size_t(stride_) * lengths_.size(), 0); // beyond the sequence: a block that exists
+  table_.resize(std::max(table_.size(), size_t(stride_) * lengths_.size())); // more sequences than a step takes are the device's to refuse
+  // Beyond the sequence stays what was there: blocks that exist. Rows are long where contexts may be.
+  std::copy_n(blocks.begin(), used, table_.begin() + ptrdiff_t(size_t(stride_) * (lengths_.size() - 1)));
 }
 
 void Batch::wantLogits(uint32_t index, const llmc_sampler_v1 *sampler) {

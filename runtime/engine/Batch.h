@@ -6,6 +6,7 @@
 #include "runtime/engine/Sampler.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,8 +18,9 @@ public:
   explicit Batch(const Device &device);
 
   void clear();
-  /// Tokens of one sequence that lie at positions first, first + 1, ... ; `blocks` covers them all.
-  void add(std::span<const int32_t> ids, uint64_t first, std::span<const int32_t> blocks);
+  /// Tokens of one sequence that lie at positions first, first + 1, ... ; `blocks` covers them all. `chosenByRow`: one more behind
+  /// them, the token that this row of logits of the step before gives.
+  void add(std::span<const int32_t> ids, uint64_t first, std::span<const int32_t> blocks, std::optional<uint32_t> chosenByRow = {});
   /// The token at `index` (counted over the whole batch) wants a row of logits; ascending.
   void wantLogits(uint32_t index, const llmc_sampler_v1 *sampler = nullptr);
 

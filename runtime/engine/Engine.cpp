@@ -3,10 +3,15 @@
 #include "llmc/Support/Error.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
 namespace llmc {
+
+static double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 const char *toString(Finish finish) {
   switch (finish) {
@@ -26,15 +31,35 @@ const char *toString(Finish finish) {
   return "?";
 }
 
-static SchedulerOptions schedulerOptions(const llmc_module_v1 &m, const EngineOptions &o) {
-  return within({o.policy, o.batching, o.tokenBudget, o.maxRunning, o.chunk, o.ageing}, m.max_tokens, m.max_seqs, m.max_logits);
+// Blocks of the device's pool that are used.
+static uint32_t poolOf(const Device &device, const EngineOptions &o) {
+  return uint32_t(std::min<uint64_t>(device.numBlocks(), o.kvTokens ? blocksOf(o.kvTokens) : UINT64_MAX));
+}
+
+static SchedulerOptions schedulerOptions(const Device &device, const EngineOptions &o) {
+  const llmc_module_v1 &m = device.module();
+  const uint64_t context = std::min<uint64_t>(m.max_context, o.context ? o.context : UINT64_MAX);
+  const uint64_t reserve = o.kv == KVLayout::Contiguous ? std::min<uint64_t>(blocksOf(context), poolOf(device, o)) : 0;
+  return within({o.policy, o.batching, o.tokenBudget, o.maxRunning, o.chunk, o.ageing, reserve, device.numSlots(), o.swapCost}, m.max_tokens, m.max_seqs, m.max_logits);
 }
 
 Engine::Engine(Device &device, const EngineOptions &options)
-    : device_(device), context_(device.module().max_context), blocks_(device.numBlocks(), options.prefixCache, options.hash),
-      scheduler_(blocks_, schedulerOptions(device.module(), options)), batch_(device) {
+    : device_(device), context_(device.module().max_context), blocks_(poolOf(device, options), options.prefixCache, options.hash),
+      scheduler_(blocks_, schedulerOptions(device, options)),
+      overlap_(options.overlap == Overlap::On || (options.overlap == Overlap::Auto && device.asynchronous())),
+      contiguous_(options.kv == KVLayout::Contiguous), flights_{Flight(device), Flight(device)} {
+  if (options.prefixCache && options.kv == KVLayout::Contiguous)
+    throw Error("prefix cache: expected none with a contiguous cache");
   if (options.context)
     context_ = std::min(context_, options.context);
+}
+
+Engine::~Engine() {
+  try {
+    for (; flying_; --flying_)
+      device_.wait();
+  } catch (const std::exception &) { // a lost device: nothing is left to wait for
+  }
 }
 
 uint64_t Engine::room() const { return std::min<uint64_t>(context_, uint64_t(blocks_.total()) * LLMC_KV_BLOCK); }
@@ -102,11 +127,11 @@ std::shared_ptr<Sequence> Engine::submit(Request request, const std::shared_ptr<
 std::shared_ptr<Sequence> Engine::fork(const Sequence &parent, Request request) {
   request.prompt = parent.request.prompt;
   std::shared_ptr<Sequence> sequence = prepare(std::move(request));
-  if (sequence->finish != Finish::None)
+  if (sequence->finish != Finish::None || contiguous_) // what lies in one piece is nobody else's
     return start(std::move(sequence));
   Sequence &s = *sequence;
-  s.computed = s.cached = std::min(parent.computed, s.promptLength - 1);
-  s.blocks.assign(parent.blocks.begin(), parent.blocks.begin() + ptrdiff_t((s.computed + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK));
+  s.computed = s.cached = std::min<uint64_t>({parent.computed, s.promptLength - 1, parent.blocks.size() * LLMC_KV_BLOCK});
+  s.blocks.assign(parent.blocks.begin(), parent.blocks.begin() + ptrdiff_t(blocksOf(s.computed)));
   for (int32_t block : s.blocks)
     blocks_.share(block);
   return start(std::move(sequence));
@@ -118,7 +143,7 @@ void Engine::takeOver(Sequence &earlier, Sequence &s) {
   while (common < most && earlier.ids[common] == s.ids[common])
     ++common;
   std::vector<int32_t> rest = std::exchange(earlier.blocks, {});
-  const size_t kept = std::min<size_t>(rest.size(), (common + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK);
+  const size_t kept = std::min<size_t>(rest.size(), blocksOf(common));
   s.blocks.assign(rest.begin(), rest.begin() + ptrdiff_t(kept));
   rest.erase(rest.begin(), rest.begin() + ptrdiff_t(kept));
   blocks_.releaseAll(rest);
@@ -128,70 +153,152 @@ void Engine::takeOver(Sequence &earlier, Sequence &s) {
 
 llmc_sampler_v1 Engine::samplerOf(const Sequence &s) const {
   llmc_sampler_v1 sampler = s.sampler;
-  sampler.position = s.generated();
+  sampler.position = s.generated() + s.pending;
   sampler.history = s.ids.data();
   sampler.history_length = uint32_t(s.ids.size());
   sampler.prompt_length = uint32_t(s.request.prompt.size());
   sampler.bias_ids = s.biasIds.data();
   sampler.bias_values = s.biasValues.data();
-  const bool mayStop = s.generated() >= s.request.sampling.minTokens;
+  const bool mayStop = s.generated() + s.pending >= s.request.sampling.minTokens;
   sampler.bias_count = uint32_t(s.biasIds.size() - (mayStop ? s.stopIds.size() : 0));
   return sampler;
 }
 
 bool Engine::step() {
+  if (!flying_) {
+    if (scheduler_.empty())
+      return false;
+    if (!depart())
+      return true;
+  }
+  if (overlap_ && flights_[first_].known)
+    depart();
+  land();
+  if (scheduler_.empty()) // what is still under way was for nobody
+    while (flying_)
+      land();
   zeroSpoiled();
-  if (scheduler_.empty())
-    return false;
-  const StepPlan &plan = scheduler_.plan();
-  if (plan.stuck) {
-    if (!zeroSpoiled()) // what sequences have kept at their end leaves no room
-      end(static_cast<Sequence &>(*plan.stuck), Finish::CacheFull);
-    return true;
-  }
-  int32_t stopAfterOp = -1;
-  for (const StepPart &part : plan.parts)
-    stopAfterOp = std::max(stopAfterOp, static_cast<Sequence &>(*part.job).request.stopAfterOp);
-  execute(plan, stopAfterOp);
-  uint32_t row = 0;
-  for (const StepPart &part : plan.parts) {
-    Sequence &s = static_cast<Sequence &>(*part.job);
-    if (stopAfterOp >= 0) // not all of its keys and values are there
-      for (int32_t block : s.blocks)
-        blocks_.unpublish(block);
-    if (part.last && stopAfterOp >= 0)
-      end(s, Finish::Length);
-    else if (part.last)
-      accept(s, row);
-    row += part.last;
-  }
   return true;
 }
 
-void Engine::execute(const StepPlan &plan, int32_t stopAfterOp) {
-  batch_.clear();
-  for (const StepPart &part : plan.parts) {
-    const Sequence &s = static_cast<Sequence &>(*part.job);
-    batch_.add(std::span(s.ids).subspan(part.first, part.count), part.first, s.blocks);
-    if (part.last) {
-      const llmc_sampler_v1 sampler = samplerOf(s);
-      batch_.wantLogits(batch_.tokens() - 1, &sampler);
-    }
+/// Plans a step and starts it. False: there is nothing to do but wait for the one under way, or somebody has been ended to make room.
+bool Engine::depart() {
+  if (scheduler_.empty())
+    return false;
+  const StepPlan &plan = scheduler_.plan();
+  if (plan.parts.empty()) {
+    if (!flying_ && plan.stuck && !zeroSpoiled()) // what sequences have kept at their end leaves no room
+      end(static_cast<Sequence &>(*plan.stuck), Finish::CacheFull);
+    return false;
   }
-  llmc_step_v1 step = batch_.step();
-  step.stop_after_op = stopAfterOp;
+  Flight &flight = flights_[(first_ + flying_) % 2];
+  fill(flight, plan);
   try {
+    if (!plan.swapOuts.empty())
+      device_.swapOut(plan.swapOuts);
     if (!plan.copies.empty())
       device_.copyBlocks(plan.copies);
-    device_.step(step);
+    if (!plan.swapIns.empty())
+      device_.swapIn(plan.swapIns);
+    const auto start = std::chrono::steady_clock::now();
+    device_.enqueue(flight.step);
+    startSeconds_ += secondsSince(start);
   } catch (...) {
     scheduler_.undo();
     throw;
   }
+  ++flying_;
+  expect(flight);
+  return true;
 }
 
-void Engine::accept(Sequence &s, uint32_t row) {
-  const int32_t id = batch_.outIds()[row];
+void Engine::fill(Flight &flight, const StepPlan &plan) {
+  Batch &batch = flight.batch;
+  batch.clear();
+  flight.parts = plan.parts;
+  flight.ended.clear();
+  flight.known = true;
+  int32_t stopAfterOp = -1;
+  for (const StepPart &part : plan.parts) {
+    const Sequence &s = static_cast<Sequence &>(*part.job);
+    const uint64_t there = std::min<uint64_t>(part.count, s.ids.size() - part.first);
+    batch.add(std::span(s.ids).subspan(part.first, there), part.first, s.blocks,
+              there < part.count ? std::optional(s.row) : std::nullopt);
+    stopAfterOp = std::max(stopAfterOp, s.request.stopAfterOp);
+    if (part.last) {
+      const llmc_sampler_v1 sampler = samplerOf(s);
+      batch.wantLogits(batch.tokens() - 1, &sampler);
+      flight.known &= device_.choosesOnDevice(sampler) && !changesLogits(sampler); // penalties look at all tokens before
+    }
+  }
+  flight.known &= stopAfterOp < 0;
+  flight.step = batch.step();
+  flight.step.stop_after_op = stopAfterOp;
+}
+
+/// The started step gives its sequences a token each.
+void Engine::expect(Flight &flight) {
+  uint32_t row = 0;
+  for (const StepPart &part : flight.parts) {
+    if (!part.last)
+      continue;
+    Sequence &s = static_cast<Sequence &>(*part.job);
+    s.row = row++;
+    ++s.pending;
+    s.closing = s.generated() + s.pending >= s.request.sampling.maxTokens || s.length() >= context_ ||
+                s.length() > uint64_t(blocks_.total()) * LLMC_KV_BLOCK;
+  }
+}
+
+/// Waits for the step that was started first and hands its tokens on.
+void Engine::land() {
+  Flight &flight = flights_[first_];
+  try {
+    const auto start = std::chrono::steady_clock::now();
+    device_.wait();
+    waitSeconds_ += secondsSince(start);
+  } catch (...) {
+    rollBack();
+    throw;
+  }
+  first_ = (first_ + 1) % 2;
+  --flying_;
+  const int32_t stopAfterOp = flight.step.stop_after_op;
+  uint32_t row = 0;
+  for (const StepPart &part : flight.parts) {
+    Sequence &s = static_cast<Sequence &>(*part.job);
+    const uint32_t own = row;
+    row += part.last;
+    if (s.finish != Finish::None)
+      continue;
+    s.pending -= part.last;
+    if (stopAfterOp >= 0) // not all of its keys and values are there
+      for (int32_t block : s.blocks)
+        blocks_.unpublish(block);
+    if (part.last && stopAfterOp >= 0) {
+      s.computed = 0;
+      end(s, Finish::Length);
+    } else if (part.last) {
+      accept(flight, s, own);
+    }
+  }
+}
+
+/// The device has failed in a step: nothing under way counts.
+void Engine::rollBack() {
+  for (; flying_; --flying_) {
+    const Flight &flight = flights_[(first_ + flying_ - 1) % 2];
+    scheduler_.undo(flight.parts);
+    for (const StepPart &part : flight.parts)
+      if (part.last) {
+        part.job->pending -= 1;
+        part.job->closing = false;
+      }
+  }
+}
+
+void Engine::accept(Flight &flight, Sequence &s, uint32_t row) {
+  const int32_t id = flight.batch.outIds()[row];
   if (id == Sampler::kBadLogits) {
     ++badRows_;
     return endSpoiled(s, "the model computed logits that are not finite after token " + std::to_string(s.ids.size() - 1) +
@@ -203,7 +310,7 @@ void Engine::accept(Sequence &s, uint32_t row) {
   }
   s.ids.push_back(id);
   if (s.request.onToken) {
-    const std::vector<TokenProbability> probabilities = batch_.probabilities(row);
+    const std::vector<TokenProbability> probabilities = flight.batch.probabilities(row);
     if (!s.request.onToken({id, probabilities}))
       return end(s, Finish::Stop);
   }
@@ -215,12 +322,16 @@ void Engine::accept(Sequence &s, uint32_t row) {
 
 void Engine::end(Sequence &s, Finish finish) {
   s.finish = finish;
+  s.pending = 0;
+  s.computed = std::min<uint64_t>(s.computed, s.ids.size()); // not what was started behind its end
   scheduler_.remove(s, s.request.keepCache);
-  if (!s.request.keepCache)
+  if (!s.request.keepCache || s.blocks.empty())
     s.computed = 0;
   const auto at = active_.find(&s);
   const std::shared_ptr<Sequence> keep = std::move(at->second); // may be the last that holds it
   active_.erase(at);
+  if (flying_)
+    flights_[(first_ + flying_ - 1) % 2].ended.push_back(keep);
   if (s.request.onEnd)
     s.request.onEnd(s);
 }
@@ -231,8 +342,10 @@ void Engine::release(Sequence &s) {
 }
 
 void Engine::cancel(const std::shared_ptr<Sequence> &sequence) {
-  if (sequence->finish == Finish::None)
-    end(*sequence, Finish::Cancelled);
+  if (sequence->finish != Finish::None)
+    return;
+  end(*sequence, Finish::Cancelled);
+  zeroSpoiled();
 }
 
 void Engine::fail(const std::shared_ptr<Sequence> &sequence, const std::string &error) {
@@ -240,6 +353,7 @@ void Engine::fail(const std::shared_ptr<Sequence> &sequence, const std::string &
     return;
   for (int32_t block : sequence->blocks)
     blocks_.unpublish(block);
+  sequence->computed = 0;
   sequence->error = error;
   end(*sequence, Finish::Error);
   release(*sequence);

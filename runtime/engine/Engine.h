@@ -34,6 +34,7 @@ struct SampledToken {
 };
 
 struct Sequence;
+enum class Overlap { Auto, Off, On };
 
 /// Its callbacks do not call the engine.
 struct Request {
@@ -64,6 +65,7 @@ struct Sequence : Job {
   llmc_sampler_v1 sampler{};
   std::vector<int32_t> stopIds;   // of the model (unless ignored) and of the request
   std::vector<int32_t> biasIds;   // of the request, then stopIds
+  uint32_t row = 0;               // of logits in the step that was started last, that chooses its pending token
   std::vector<float> biasValues;  // for stopIds -infinity; they count before the least number of tokens is there
 };
 
@@ -74,13 +76,23 @@ struct EngineOptions {
   Policy policy = Policy::FCFS;
   Batching batching = Batching::Continuous;
   uint32_t ageing = 256;    // SchedulerOptions::ageing
+  uint32_t swapCost = 4;    // SchedulerOptions::swapCost; swapping needs a device with DeviceOptions::swapBytes
+  KVLayout kv = KVLayout::Paged;
+  uint64_t kvTokens = 0;    // of the device's pool, used at most; 0: all
   bool prefixCache = false; // blocks of equal text are computed once and stay findable (PrefixCache.h)
+  /// Steps are planned and started while the one before runs (Auto: where the device returns before it has ended). What a step turns
+  /// out to have computed for a sequence that had just ended is thrown away. Changes no token.
+  Overlap overlap = Overlap::Auto;
   PrefixCache::Hash hash = nullptr; // of the prefix cache, for tests
 };
 
 class Engine {
 public:
   explicit Engine(Device &device, const EngineOptions &options = {});
+  /// Waits for what is under way.
+  ~Engine();
+  Engine(const Engine &) = delete;
+  Engine &operator=(const Engine &) = delete;
 
   /// Throws Error for a prompt that is empty, has an id outside the vocabulary or can never fit, and for parameters out
   /// of range. `earlier`: an ended sequence that kept its blocks. They are taken over, with the keys and values of the
@@ -89,7 +101,7 @@ public:
   /// Another answer to the prompt of a sequence that is not at its end yet: shares the blocks of what is computed of it. All but
   /// the prompt may differ.
   std::shared_ptr<Sequence> fork(const Sequence &parent, Request request);
-  /// Executes one step; false if no sequence is waiting or running.
+  /// Ends one step, and with overlap starts the next before that; false if no sequence is waiting or running.
   bool step();
   /// Submits and steps until this one has finished.
   std::shared_ptr<Sequence> generate(Request request, const std::shared_ptr<Sequence> &earlier = nullptr);
@@ -110,14 +122,30 @@ public:
   uint64_t room() const;
   /// Sequences ended by logits that were not finite.
   uint64_t badRows() const { return badRows_; }
+  /// What steps have spent in calls of the device, in all: to start them, and to wait for them.
+  double startSeconds() const { return startSeconds_; }
+  double waitSeconds() const { return waitSeconds_; }
 
 private:
   std::shared_ptr<Sequence> prepare(Request request) const;
   std::shared_ptr<Sequence> start(std::shared_ptr<Sequence> sequence);
-  void execute(const StepPlan &plan, int32_t stopAfterOp);
+  /// A step under way.
+  struct Flight {
+    explicit Flight(const Device &device) : batch(device) {}
+    Batch batch;
+    llmc_step_v1 step{};
+    std::vector<StepPart> parts;
+    std::vector<std::shared_ptr<Sequence>> ended; // meanwhile: kept until it has landed
+    bool known = true; // the next step can take its tokens from the device
+  };
+  bool depart();
+  void fill(Flight &flight, const StepPlan &plan);
+  void expect(Flight &flight);
+  void land();
+  void rollBack();
   llmc_sampler_v1 samplerOf(const Sequence &sequence) const;
   void takeOver(Sequence &earlier, Sequence &sequence);
-  void accept(Sequence &sequence, uint32_t row);
+  void accept(Flight &flight, Sequence &sequence, uint32_t row);
   void end(Sequence &sequence, Finish finish);
   void endSpoiled(Sequence &sequence, const std::string &error);
   bool zeroSpoiled();
@@ -126,9 +154,13 @@ private:
   uint64_t context_;
   BlockManager blocks_;
   Scheduler scheduler_;
-  Batch batch_;
+  bool overlap_;
+  bool contiguous_;
+  Flight flights_[2];
+  uint32_t first_ = 0, flying_ = 0; // flights_[first_] was started first
   std::map<const Job *, std::shared_ptr<Sequence>> active_;
   uint64_t badRows_ = 0;
+  double startSeconds_ = 0, waitSeconds_ = 0;
 };
 
 } // namespace llmc

@@ -1,7 +1,6 @@
 //===- Scheduler.cpp ------------------------------------------------------===//
 #include "runtime/engine/Scheduler.h"
 #include "llmc/Support/Error.h"
-#include "llmc/abi.h"
 
 #include <algorithm>
 #include <cassert>
@@ -25,12 +24,23 @@ Batching batchingNamed(std::string_view name) {
   return name == "static" ? Batching::Static : Batching::Continuous;
 }
 
+KVLayout kvLayoutNamed(std::string_view name) {
+  if (name != "paged" && name != "contiguous")
+    throw Error("kv: expected paged or contiguous, got '" + std::string(name) + "'");
+  return name == "paged" ? KVLayout::Paged : KVLayout::Contiguous;
+}
+
 SchedulerOptions within(SchedulerOptions wanted, uint32_t maxTokens, uint32_t maxSeqs, uint32_t maxLogits) {
   auto limit = [](uint32_t most, uint32_t value) { return value ? std::min(most, value) : most; };
   wanted.tokenBudget = limit(maxTokens, wanted.tokenBudget);
   wanted.maxRunning = limit(std::min({maxSeqs, maxLogits, wanted.tokenBudget}), wanted.maxRunning); // each finds a place in a step
   wanted.chunk = limit(maxTokens, wanted.chunk);
   return wanted;
+}
+
+Scheduler::Scheduler(BlockManager &blocks, const SchedulerOptions &options) : blocks_(blocks), options_(options) {
+  for (uint32_t slot = options.swapSlots; slot > 0; --slot)
+    freeSlots_.push_back(int32_t(slot - 1));
 }
 
 // A job's rank at step s is weight - (steps waited until s). While two jobs wait both lose one a step, so their order is that
@@ -73,8 +83,11 @@ void Scheduler::remove(Job &job, bool keepBlocks) {
     bringers_ -= !job.blocks.empty();
   } else if (job.state == Job::State::Running) {
     std::erase(running_, &job);
+    publish(job);
   }
   job.state = Job::State::Outside;
+  freeSlots_.insert(freeSlots_.end(), job.slots.begin(), job.slots.end());
+  job.slots.clear();
   if (!keepBlocks)
     blocks_.releaseAll(job.blocks);
 }
@@ -85,21 +98,46 @@ void Scheduler::giveBack(Job &job) {
   job.published = {};
 }
 
+// Its blocks go to host memory, if that is the cheaper way and there is room.
+bool Scheduler::swapOut(Job &job) {
+  const uint64_t count = blocksOf(job.computed);
+  if (count > freeSlots_.size() || count * options_.swapCost >= job.computed)
+    return false;
+  for (uint64_t i = 0; i < count; ++i) {
+    job.slots.push_back(freeSlots_.back());
+    freeSlots_.pop_back();
+    plan_.swapOuts.emplace_back(job.blocks[i], job.slots.back());
+  }
+  blocks_.releaseAll(job.blocks);
+  job.published = {};
+  ++swaps_;
+  return true;
+}
+
+// There are blocks for all that it had.
+void Scheduler::swapIn(Job &job) {
+  if (job.blocks.size() < job.slots.size())
+    blocks_.take(uint32_t(job.slots.size() - job.blocks.size()), job.blocks);
+  for (size_t i = 0; i < job.slots.size(); ++i)
+    plan_.swapIns.emplace_back(job.slots[i], job.blocks[i]);
+  leftSlots_.insert(leftSlots_.end(), job.slots.begin(), job.slots.end());
+  job.slots.clear();
+}
+
 void Scheduler::preempt(Job &job) {
   std::erase(running_, &job);
-  giveBack(job);
+  if (!swapOut(job))
+    giveBack(job);
   ++job.preemptions;
   ++preemptions_;
   ++plan_.preempted;
   wait(job);
 }
 
-static uint64_t ceilBlocks(uint64_t tokens) { return (tokens + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK; }
-
 // Blocks that the job must take before its next `tokens` ids can be computed.
 uint64_t Scheduler::blocksFor(const Job &job, uint64_t tokens) const {
-  const uint64_t all = ceilBlocks(job.computed + tokens), have = job.blocks.size();
-  const bool copies = job.computed % LLMC_KV_BLOCK && blocks_.references(job.blocks[job.computed / LLMC_KV_BLOCK]) > 1;
+  const uint64_t all = blocksOf(job.computed + tokens), have = job.blocks.size();
+  const bool copies = job.computed % LLMC_KV_BLOCK && have && blocks_.references(job.blocks[job.computed / LLMC_KV_BLOCK]) > 1;
   return (all > have ? all - have : 0) + copies;
 }
 
@@ -107,14 +145,14 @@ uint64_t Scheduler::blocksFor(const Job &job, uint64_t tokens) const {
 uint64_t Scheduler::promised() const {
   uint64_t sum = 0;
   for (const Job *job : running_)
-    sum += blocksFor(*job, job->left() + 1);
+    sum += job->closing ? 0 : blocksFor(*job, job->left() + 1);
   return sum;
 }
 
 // The lowest-ranked running job behind `job` that is not in the step.
 Job *Scheduler::victimOf(const Job &job) const {
   for (size_t i = running_.size(); i > 0 && running_[i - 1] != &job; --i)
-    if (!running_[i - 1]->planned)
+    if (!running_[i - 1]->planned && !running_[i - 1]->closing)
       return running_[i - 1];
   return nullptr;
 }
@@ -155,7 +193,7 @@ bool Scheduler::add(Job &job, uint32_t count) {
       plan_.copies.push_back(*copy);
     assert(ok);
   }
-  if (const uint64_t all = ceilBlocks(job.computed + count); all > job.blocks.size()) {
+  if (const uint64_t all = blocksOf(job.computed + count); all > job.blocks.size()) {
     [[maybe_unused]] const bool taken = blocks_.take(uint32_t(all - job.blocks.size()), job.blocks);
     assert(taken);
   }
@@ -163,30 +201,48 @@ bool Scheduler::add(Job &job, uint32_t count) {
   plan_.tokens += count;
   job.planned = true;
   job.computed += count;
-  blocks_.publish(job.cacheSalt, std::span(job.ids).first(job.computed), job.blocks, job.published);
+  publish(job);
   return true;
+}
+
+// What is computed of the ids that are known.
+void Scheduler::publish(Job &job) {
+  blocks_.publish(job.cacheSalt, std::span(job.ids).first(std::min<uint64_t>(job.computed, job.ids.size())), job.blocks, job.published);
 }
 
 void Scheduler::planRunning(bool generating) {
   for (size_t i = 0; i < running_.size() && plan_.tokens < options_.tokenBudget; ++i) { // victims are behind i
     Job &job = *running_[i];
-    if (!job.planned && job.generating() == generating)
+    if (!job.planned && !job.closing && job.generating() == generating)
       add(job, uint32_t(std::min<uint64_t>({options_.tokenBudget - plan_.tokens, options_.chunk, job.left()})));
   }
+}
+
+// Blocks that it must take to be admitted.
+uint64_t Scheduler::blocksToEnter(const Job &job) const {
+  const uint64_t have = job.blocks.size();
+  return std::max(blocksFor(job, job.left()), options_.reserve > have ? options_.reserve - have : 0);
 }
 
 // Blocks for all its ids, the cached ones shared. False, and nothing taken, where running jobs would be left without.
 bool Scheduler::enter(Job &job) {
   const bool brings = !job.blocks.empty();
-  if (!brings) {
+  const bool swapped = !job.slots.empty();
+  if (!brings && !swapped) {
     // At least one id is computed anew, for its logits.
     job.published = blocks_.attach(job.cacheSalt, std::span(job.ids).first(job.ids.size() - 1), job.blocks);
     job.computed = job.blocks.size() * LLMC_KV_BLOCK;
   }
   bool fits;
   do
-    fits = promised() + blocksFor(job, job.left()) <= blocks_.available();
+    fits = promised() + blocksToEnter(job) <= blocks_.available();
   while (!fits && stripWaiting(job));
+  if (fits && options_.reserve > job.blocks.size())
+    blocks_.take(uint32_t(options_.reserve - job.blocks.size()), job.blocks);
+  if (fits && swapped)
+    swapIn(job);
+  if (swapped)
+    return fits;
   if (!fits && !brings)
     giveBack(job);
   else if (fits && !brings && job.preemptions == 0)
@@ -220,12 +276,14 @@ void Scheduler::makeRoomForUrgent() {
     return;
   const Job &urgent = **waiting_.begin();
   auto fits = [&](size_t left, uint64_t promised, uint64_t available) {
-    return left < options_.maxRunning && promised + ceilBlocks(urgent.ids.size()) <= available;
+    return left < options_.maxRunning && promised + std::max(blocksOf(urgent.ids.size()), options_.reserve) <= available;
   };
   uint64_t kept = promised(), free = blocks_.available();
   size_t left = running_.size();
   for (; left > 0 && !fits(left, kept, free) && outranks(urgent, *running_[left - 1]); --left) {
     const Job &job = *running_[left - 1];
+    if (job.closing) // it is about to go anyhow
+      return;
     kept -= blocksFor(job, job.left() + 1);
     for (int32_t block : job.blocks)
       free += blocks_.references(block) == 1;
@@ -237,18 +295,24 @@ void Scheduler::makeRoomForUrgent() {
 
 const StepPlan &Scheduler::plan() {
   plan_.parts.clear();
+  plan_.swapOuts.clear();
   plan_.copies.clear();
+  plan_.swapIns.clear();
+  freeSlots_.insert(freeSlots_.end(), leftSlots_.begin(), leftSlots_.end());
+  leftSlots_.clear();
   plan_.tokens = plan_.preempted = 0;
   plan_.stuck = nullptr;
   ++step_;
   if (options_.batching == Batching::Continuous)
     makeRoomForUrgent();
-  const bool full = options_.batching == Batching::Static && !running_.empty();
+  closed_ &= !running_.empty();
   const uint32_t urgent = plan_.preempted;
   planRunning(true);
   planRunning(false);
-  if (!full && plan_.preempted == urgent) // who has just given its blocks back does not take them again
+  if (!closed_ && plan_.preempted == urgent) // who has just given its blocks back does not take them again
     admit();
+  if (options_.batching == Batching::Static) // only what the step's budget has kept out joins later
+    closed_ = waiting_.empty() || plan_.tokens < options_.tokenBudget;
   if (plan_.parts.empty() && !empty())
     plan_.stuck = running_.empty() ? *waiting_.begin() : running_.front();
   for (const StepPart &part : plan_.parts)
@@ -256,8 +320,8 @@ const StepPlan &Scheduler::plan() {
   return plan_;
 }
 
-void Scheduler::undo() {
-  for (const StepPart &part : plan_.parts) {
+void Scheduler::undo(std::span<const StepPart> parts) {
+  for (const StepPart &part : parts) {
     for (size_t i = part.first / LLMC_KV_BLOCK; i < part.job->blocks.size(); ++i)
       blocks_.unpublish(part.job->blocks[i]);
     part.job->computed = part.first;

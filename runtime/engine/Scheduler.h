@@ -9,7 +9,7 @@
 // each in the order of the policy. A job is admitted when the blocks of all its ids are
 // free beside what the running ones are about to need. Where a running job finds no
 // block, the lowest-ranked one gives all of its blocks back and waits again; its keys and
-// values are computed anew later (preemption by recompute).
+// values are computed anew later, or wait in host memory (preemption by recompute, by swap).
 //
 // No device and no clock: plain data in, plain data out, so that `simulate` and the tests
 // run this very code. Waiting is counted in steps.
@@ -22,10 +22,12 @@
 #ifndef LLMC_RUNTIME_ENGINE_SCHEDULER_H
 #define LLMC_RUNTIME_ENGINE_SCHEDULER_H
 
+#include "llmc/abi.h"
 #include "runtime/engine/BlockManager.h"
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,14 +41,24 @@ enum class Policy {
 };
 enum class Batching {
   Continuous,
-  Static ///< nobody joins before all have finished: for comparison
+  Static ///< as many as find room begin together, and nobody joins before all have finished: for comparison
 };
+
+enum class KVLayout {
+  Paged,
+  Contiguous ///< a job takes the room of the longest one when it is admitted, in one piece: for comparison
+};
+
+/// Blocks that so many tokens take.
+constexpr uint64_t blocksOf(uint64_t tokens) { return (tokens + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK; }
 
 const char *toString(Policy policy);
 /// Throws Error for a name that is none of "fcfs", "priority", "shortest-first".
 Policy policyNamed(std::string_view name);
 /// "continuous", "static"
 Batching batchingNamed(std::string_view name);
+/// "paged", "contiguous"
+KVLayout kvLayoutNamed(std::string_view name);
 
 struct SchedulerOptions {
   Policy policy = Policy::FCFS;
@@ -56,6 +68,12 @@ struct SchedulerOptions {
   uint32_t chunk = 0;       // tokens of a job in a step
   /// Steps of waiting that count as much as 1 of priority, or as kAgeingTokens less of size: nobody waits for ever.
   uint32_t ageing = 256;
+  /// Blocks that a job takes when it is admitted (KVLayout::Contiguous); 0: as it needs them. As everybody takes and gives back as
+  /// many, and what is given back last is taken first, they follow each other.
+  uint64_t reserve = 0;
+  /// Places in host memory for blocks of preempted jobs, and the tokens that take as long to compute as a block to go there and
+  /// come back: where a job's tokens are more, and there is room, it is swapped instead of computed anew.
+  uint32_t swapSlots = 0, swapCost = 4;
 };
 
 /// `wanted`, where 0 stands for as many as a step takes, within what a step takes.
@@ -74,12 +92,18 @@ struct Job {
   // The scheduler's from add() to remove():
   std::vector<int32_t> blocks;   // block table
   PrefixCache::Cursor published; // of blocks, in the prefix cache
+  std::vector<int32_t> slots;    // in host memory, where its blocks are while it waits
   uint64_t computed = 0;         // ids whose keys and values are in the cache, those of the planned step included
   uint64_t cached = 0;           // of the prompt, found in the cache
   uint32_t preemptions = 0;
 
-  uint64_t left() const { return ids.size() - computed; }
-  bool generating() const { return left() == 1 && ids.size() > promptLength; }
+  // Its owner's, who may plan a step before the one before has ended:
+  uint32_t pending = 0; // ids behind those, of steps under way
+  bool closing = false; // the last of them ends the job: nothing more is planned, its blocks stay until remove()
+
+  uint64_t length() const { return ids.size() + pending; }
+  uint64_t left() const { return length() - computed; }
+  bool generating() const { return left() == 1 && length() > promptLength; }
 
 private:
   friend class Scheduler;
@@ -98,7 +122,8 @@ struct StepPart {
 
 struct StepPlan {
   std::vector<StepPart> parts;
-  std::vector<std::pair<int32_t, int32_t>> copies; // of blocks, before the step
+  // Before the step, in this order: blocks to slots, blocks to blocks, slots to blocks.
+  std::vector<std::pair<int32_t, int32_t>> swapOuts, copies, swapIns;
   uint32_t tokens = 0, preempted = 0;
   /// The first of all jobs, if nobody can go on: blocks are held by others than jobs.
   Job *stuck = nullptr;
@@ -107,7 +132,7 @@ struct StepPlan {
 class Scheduler {
 public:
   /// `blocks` outlives it.
-  Scheduler(BlockManager &blocks, const SchedulerOptions &options) : blocks_(blocks), options_(options) {}
+  Scheduler(BlockManager &blocks, const SchedulerOptions &options);
 
   /// The job waits from now on. It may bring blocks in which its first `computed` ids are.
   void add(Job &job);
@@ -116,14 +141,17 @@ public:
   /// Chooses the next step and counts it as executed: Job::computed, and full blocks are in the prefix cache, so that jobs of
   /// this very step share them (a step writes all its keys and values of a layer before it reads any).
   const StepPlan &plan();
-  /// Takes the last plan back: the step failed.
-  void undo();
+  /// Takes the last plan back, or the parts of earlier ones, later ones first: the step failed.
+  void undo() { undo(plan_.parts); }
+  void undo(std::span<const StepPart> parts);
 
   bool empty() const { return running_.empty() && waiting_.empty(); }
   size_t running() const { return running_.size(); }
   size_t waiting() const { return waiting_.size(); }
   uint64_t steps() const { return step_; }
-  uint64_t preemptions() const { return preemptions_; }
+  uint64_t preemptions() const { return preemptions_; } // by swapping, too
+  uint64_t swaps() const { return swaps_; }
+  size_t freeSlots() const { return freeSlots_.size() + leftSlots_.size(); }
 
 private:
   struct Before {
@@ -135,13 +163,17 @@ private:
   void planRunning(bool generating);
   void admit();
   bool enter(Job &job);
+  uint64_t blocksToEnter(const Job &job) const;
   uint64_t blocksFor(const Job &job, uint64_t tokens) const;
   uint64_t promised() const;
   bool makeFree(Job &job);
   bool add(Job &job, uint32_t count);
+  void publish(Job &job);
   Job *victimOf(const Job &job) const;
   bool stripWaiting(const Job &job);
   void giveBack(Job &job);
+  bool swapOut(Job &job);
+  void swapIn(Job &job);
   void preempt(Job &job);
   void wait(Job &job);
 
@@ -150,8 +182,10 @@ private:
   std::vector<Job *> running_;      // by rank
   std::set<Job *, Before> waiting_; // likewise
   size_t bringers_ = 0;             // waiting jobs that have blocks
+  bool closed_ = false;             // Batching::Static: nobody joins
   StepPlan plan_;
-  uint64_t step_ = 0, arrivals_ = 0, preemptions_ = 0;
+  uint64_t step_ = 0, arrivals_ = 0, preemptions_ = 0, swaps_ = 0;
+  std::vector<int32_t> freeSlots_, leftSlots_; // left in this plan, whose first copies are to slots: free for the next
 };
 
 } // namespace llmc

@@ -58,6 +58,37 @@ double Percentiles::mean() const {
   return values_.empty() ? 0 : std::accumulate(values_.begin(), values_.end(), 0.0) / double(values_.size());
 }
 
+std::vector<int32_t> PromptIds::operator()(const SimulatedRequest &r) {
+  if (!r.ids.empty())
+    return r.ids;
+  const auto name = uint32_t(std::hash<std::string>()(r.prefix));
+  const uint64_t shared = r.prefix.empty() ? 0 : std::min(r.prefixTokens, r.prompt);
+  std::vector<int32_t> ids;
+  ids.reserve(r.prompt + r.output);
+  auto add = [&](uint32_t id) { ids.push_back(int32_t(vocab_ ? id % vocab_ : id)); };
+  for (uint64_t i = 0; i < r.prompt; ++i)
+    add(i < shared ? name + uint32_t(i) * 2654435761u : next_++);
+  return ids;
+}
+
+void SimulationResult::count(double stepSeconds, const BlockManager &blocks, size_t waiting) {
+  const double used = stepSeconds * double(blocks.total() - blocks.available()) / double(blocks.total());
+  ++steps;
+  busy += stepSeconds;
+  poolUsed += used;
+  if (waiting) {
+    saturated += stepSeconds;
+    poolUsedSaturated += used;
+  }
+}
+
+void SimulationResult::finish() {
+  if (busy > 0)
+    poolUsed /= busy;
+  if (saturated > 0)
+    poolUsedSaturated /= saturated;
+}
+
 namespace {
 
 struct Task : Job {
@@ -82,7 +113,7 @@ public:
     task->size = request.prompt + request.output;
     task->priority = request.priority;
     task->cacheSalt = request.salt;
-    fill(*task);
+    task->ids = makeIds_(request);
     result.promptTokens += request.prompt;
     scheduler_.add(*task);
     task.release(); // until finish()
@@ -103,10 +134,8 @@ public:
     }
     const double seconds = cost_(plan.tokens, cached);
     now += seconds;
-    ++result.steps;
-    result.busy += seconds;
     result.computedTokens += plan.tokens;
-    result.poolUsed += seconds * double(blocks_.total() - blocks_.available()) / double(blocks_.total());
+    result.count(seconds, blocks_, scheduler_.waiting());
     for (const StepPart &part : plan.parts)
       if (part.last)
         generate(static_cast<Task &>(*part.job), now);
@@ -118,16 +147,6 @@ public:
 private:
   uint64_t pool() const { return uint64_t(blocks_.total()) * LLMC_KV_BLOCK; }
 
-  // Ids that are equal where the texts are meant to be: those of a prefix by its name, all others never seen before.
-  void fill(Task &task) {
-    const SimulatedRequest &r = *task.request;
-    const auto name = uint32_t(std::hash<std::string>()(r.prefix));
-    const uint64_t shared = r.prefix.empty() ? 0 : std::min(r.prefixTokens, r.prompt);
-    task.ids.reserve(r.prompt + r.output);
-    for (uint64_t i = 0; i < r.prompt; ++i)
-      task.ids.push_back(i < shared ? int32_t(name + uint32_t(i) * 2654435761u) : int32_t(next_++));
-  }
-
   void generate(Task &task, double now) {
     const uint64_t generated = task.ids.size() - task.promptLength;
     if (generated == 0)
@@ -135,7 +154,7 @@ private:
     else
       result.interToken.add(now - task.lastToken);
     task.lastToken = now;
-    task.ids.push_back(int32_t(next_++));
+    task.ids.push_back(--generated_);
     ++result.outputTokens;
     const bool full = task.ids.size() > pool();
     if (generated + 1 < task.request->output && !full)
@@ -148,7 +167,8 @@ private:
   BlockManager blocks_;
   Scheduler scheduler_;
   const StepCost &cost_;
-  uint32_t next_ = 0;
+  PromptIds makeIds_;
+  int32_t generated_ = 0; // ids unlike those of prompts
 };
 
 } // namespace
@@ -171,8 +191,7 @@ SimulationResult simulate(std::span<const SimulatedRequest> requests, const Sche
   SimulationResult result = std::move(simulator.result);
   if (!requests.empty())
     result.seconds = now - requests[0].arrival;
-  if (result.busy > 0)
-    result.poolUsed /= result.busy;
+  result.finish();
   return result;
 }
 

@@ -25,6 +25,17 @@ struct SimulatedRequest {
   std::string prefix;
   uint64_t prefixTokens = 0;
   std::string salt;
+  std::vector<int32_t> ids; // of the prompt; empty: any, equal where prefixes say so
+};
+
+/// Ids of prompts that have none, below `vocab` (0: any): equal where two prefixes are, otherwise new ones.
+class PromptIds {
+public:
+  explicit PromptIds(uint32_t vocab = 0) : vocab_(vocab) {}
+  std::vector<int32_t> operator()(const SimulatedRequest &request);
+
+private:
+  uint32_t vocab_, next_ = 0;
 };
 
 /// Seconds of a step: between the points (tokens, seconds) linear, behind the last one with the last slope; and for each token in
@@ -59,6 +70,11 @@ struct SimulationResult {
   uint64_t computedTokens = 0; // with those of preempted requests again
   double seconds = 0, busy = 0; // of the whole; with a step running
   double poolUsed = 0;          // mean share of the pool that requests hold while steps run
+  double saturated = 0, poolUsedSaturated = 0; // seconds of steps while requests wait for a place, and the share then
+
+  /// A step of `seconds` with so many blocks of the pool held and requests waiting; the shares are sums until finish().
+  void count(double stepSeconds, const BlockManager &blocks, size_t waiting);
+  void finish();
 };
 
 /// `requests` in order of arrival. Throws Error where they are not.

@@ -175,10 +175,8 @@ int batch(const BatchFlags &flags, const std::string &name) {
   model.requireTokenizer();
   BatchOutput output(flags.output, lines);
   const uint64_t context = std::min<uint64_t>(m.model.maxContext, flags.load.context ? flags.load.context : kDefaultContext);
-  EngineOptions options;
+  EngineOptions options = flags.schedule.engineOptions();
   options.context = context;
-  flags.schedule.applyTo(options);
-  options.prefixCache = flags.schedule.prefixCache;
   std::unique_ptr<Device> device = model.makeDevice(2 * context);
   Engine engine(*device, options);
   BatchRun(model, *device, engine, lines, output).run();

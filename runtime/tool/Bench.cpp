@@ -61,11 +61,12 @@ std::pair<double, double> once(Device &device, const BenchFlags &flags, uint64_t
   return {std::chrono::duration<double>(first - start).count(), secondsSince(first)};
 }
 
-// Sequences of equal length that are decoded together, straight on the device: what its kernels can do.
+// Sequences of equal length that are decoded together, straight on the device: what its kernels can do. A step is started before the host
+// has the tokens of the one before, as the engine does it.
 class BatchRun {
 public:
   BatchRun(Device &device, uint32_t sequences, const BenchFlags &flags)
-      : device_(device), batch_(device), sequences_(sequences), prompt_(someIds(flags.prompt, device.module().vocab)),
+      : device_(device), batches_{Batch(device), Batch(device)}, sequences_(sequences), prompt_(someIds(flags.prompt, device.module().vocab)),
         chunk_(flags.chunk ? uint32_t(flags.chunk) : device.module().max_tokens), sampler_(samplerOf(flags.sampling)) {
     const auto blocks = int32_t((flags.prompt + flags.generate + LLMC_KV_BLOCK) / LLMC_KV_BLOCK);
     for (int32_t s = 0; s < int32_t(sequences); ++s)
@@ -79,44 +80,58 @@ public:
     auto start = std::chrono::steady_clock::now();
     // All prompts but their last tokens, in steps of chunk_; then those, which give the first token of each.
     const uint64_t body = prompt_.size() - 1;
+    Batch &batch = batches_[0];
     for (uint64_t done = 0, all = body * sequences_; done < all;) {
-      batch_.clear();
-      while (done < all && batch_.tokens() < chunk_ && batch_.sequences() < device_.module().max_seqs) {
+      batch.clear();
+      while (done < all && batch.tokens() < chunk_ && batch.sequences() < device_.module().max_seqs) {
         const uint64_t first = done % body;
-        const uint64_t count = std::min<uint64_t>(body - first, chunk_ - batch_.tokens());
-        batch_.add(std::span(prompt_).subspan(first, count), first, table(done / body));
+        const uint64_t count = std::min<uint64_t>(body - first, chunk_ - batch.tokens());
+        batch.add(std::span(prompt_).subspan(first, count), first, table(done / body));
         done += count;
       }
-      device_.step(batch_.step());
+      device_.step(batch.step());
     }
-    decode(body, prompt_.back());
+    begin(body, prompt_.back());
+    end();
     const double prefill = secondsSince(start);
     start = std::chrono::steady_clock::now();
-    for (uint64_t i = 0; i < generate; ++i)
-      decode(prompt_.size() + i, std::nullopt);
+    for (uint64_t i = 0; i < generate; ++i) {
+      begin(prompt_.size() + i, std::nullopt);
+      if (i)
+        end();
+    }
+    if (generate)
+      end();
     return {prefill, secondsSince(start)};
   }
 
 private:
   std::span<const int32_t> table(uint64_t sequence) const { return std::span(tables_).subspan(sequence * blocks_, blocks_); }
 
-  // One token of each sequence: `id`, or what the step before has chosen.
-  void decode(uint64_t position, std::optional<int32_t> id) {
+  // Starts a step of one token of each sequence: `id`, or what the step before chooses.
+  void begin(uint64_t position, std::optional<int32_t> id) {
     sampler_.position = position;
-    batch_.clear();
+    Batch &batch = batches_[begun_++ % 2];
+    batch.clear();
     for (uint32_t s = 0; s < sequences_; ++s) {
       const int32_t token = id.value_or(-1 - int32_t(s));
-      batch_.add({&token, 1}, position, table(s));
-      batch_.wantLogits(s, &sampler_);
+      batch.add({&token, 1}, position, table(s));
+      batch.wantLogits(s, &sampler_);
     }
-    device_.step(batch_.step());
-    for (int32_t chosen : batch_.outIds())
+    device_.enqueue(batch.step());
+  }
+
+  // Ends the one that was started first.
+  void end() {
+    device_.wait();
+    for (int32_t chosen : batches_[ended_++ % 2].outIds())
       if (chosen == Sampler::kBadLogits)
-        throw Error("bench: the model computed logits that are not finite at position " + std::to_string(position));
+        throw Error("bench: the model computed logits that are not finite in decoding step " + std::to_string(ended_));
   }
 
   Device &device_;
-  Batch batch_;
+  Batch batches_[2];
+  uint64_t begun_ = 0, ended_ = 0;
   uint32_t sequences_;
   std::vector<int32_t> prompt_, tables_;
   uint32_t chunk_; // tokens of prompts a step

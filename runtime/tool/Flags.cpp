@@ -132,6 +132,8 @@ void addLoadFlags(CLI::App &app, LoadFlags &flags) {
   app.add_option("--isa", flags.isa, "force an instruction set of the package: avx512vnni, avx2")->type_name("ISA");
   app.add_flag("--mmap", flags.map, "serve from the file mapping; do not copy the weights into huge pages");
   addSize(app, "--kv-memory", flags.kvBytes, "memory of the KV cache (default: what the context needs)");
+  addSize(app, "--swap-memory", flags.swapBytes,
+          "host memory for requests that have lost their place in the KV cache (default: none, they are computed anew)");
   addCount(app, "--context", flags.context, "longest context in tokens (default: what the request needs, at most the model's)",
            1);
   addCount(app, "--device", flags.device, "GPU to use, for a package compiled for GPUs (default 0)", 0, 1023);

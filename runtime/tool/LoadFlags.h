@@ -11,7 +11,7 @@ namespace llmc {
 struct LoadFlags {
   std::string package; // empty: this executable
   std::string weightsDir; // of shard files; empty: beside the package
-  uint64_t threads = 0, kvBytes = 0, context = 0;
+  uint64_t threads = 0, kvBytes = 0, swapBytes = 0, context = 0;
   std::string isa;
   bool map = false;
   uint64_t device = 0; // of a package for a GPU, as the next three

@@ -47,6 +47,7 @@ DeviceOptions Model::options(uint64_t tokens, bool check) const {
   options.isa = flags_.isa;
   options.mapWeights = flags_.map;
   options.kvBytes = flags_.kvBytes;
+  options.swapBytes = flags_.swapBytes;
   options.checkMemory = check;
   options.kvTokens = flags_.context ? flags_.context : tokens;
   options.device = unsigned(flags_.device);

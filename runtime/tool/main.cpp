@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
                                     llmc::addTokenize(app, shown),   llmc::addDetokenize(app, shown),
                                     llmc::addPerplexity(app, shown), llmc::addInfo(app, shown),
                                     llmc::addBench(app, shown),      llmc::addVerify(app, shown),
-                                    llmc::addSimulate(app, shown),
+                                    llmc::addSimulate(app, shown),  llmc::addReplay(app, shown),
                                     llmc::addLogits(app, shown),     llmc::addWeights(app, shown),
                                     llmc::addLicenses(app, shown)};
   try {

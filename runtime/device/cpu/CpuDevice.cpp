@@ -46,14 +46,17 @@ CpuDevice::CpuDevice(const DevicePayload &payload, const DeviceOptions &options)
   numBlocks_ = uint32_t(blocks);
 
   const uint64_t weights = options.mapWeights && source_->mappable() ? 0 : module_->weights_bytes;
-  const uint64_t total = weights + module_->program.arena_bytes + blocks * blockBytes();
+  numSlots_ = slotsFor(options.swapBytes, blockBytes());
+  const uint64_t total = weights + module_->program.arena_bytes + (blocks + numSlots_) * blockBytes();
   if (uint64_t have = availableMemory(); options.checkMemory && total > have)
     throw Error("the model needs " + std::to_string(total) + " bytes (weights " + std::to_string(weights) + ", arena " +
-                std::to_string(module_->program.arena_bytes) + ", KV pool " + std::to_string(blocks * blockBytes()) +
-                "), but only " + std::to_string(have) + " are available");
+                std::to_string(module_->program.arena_bytes) + ", KV pool " + std::to_string(blocks * blockBytes()) + ", swap space " +
+                std::to_string(numSlots_ * blockBytes()) + "), but only " + std::to_string(have) + " are available");
   loadWeights();
   arena_ = Mapping::anonymous(module_->program.arena_bytes, "arena");
   kv_ = Mapping::anonymous(blocks * blockBytes(), "KV pool");
+  if (numSlots_)
+    swap_ = Mapping::anonymous(numSlots_ * blockBytes(), "swap space");
   pool_ = std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::availableCpus(),
                                        options.pinThreads);
   buffers_.emplace(*module_, module_->program, StepBufferShape{LLMC_ROW_PAD, false, numBlocks_});
@@ -192,6 +195,22 @@ void CpuDevice::copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo) 
     std::memmove(block(to), block(from), blockBytes());
 }
 
+void CpuDevice::swapOut(std::span<const std::pair<int32_t, int32_t>> blockToSlot) {
+  for (auto [from, to] : blockToSlot) {
+    checkBlock(from, numBlocks_);
+    checkBlock(to, numSlots_);
+    std::memcpy(slot(to), block(from), blockBytes());
+  }
+}
+
+void CpuDevice::swapIn(std::span<const std::pair<int32_t, int32_t>> slotToBlock) {
+  for (auto [from, to] : slotToBlock) {
+    checkBlock(from, numSlots_);
+    checkBlock(to, numBlocks_);
+    std::memcpy(block(to), slot(from), blockBytes());
+  }
+}
+
 void CpuDevice::readBlock(int32_t index, void *to) const {
   checkBlock(index, numBlocks_);
   std::memcpy(to, block(index), blockBytes());
@@ -207,6 +226,8 @@ Ledger CpuDevice::ledger() const {
     ledger.add(mapped_.data() ? "weights (huge-page copy)" : "weights", copy);
   ledger.add("arena", arena_.footprint());
   ledger.add("kv pool", kv_.footprint());
+  if (numSlots_)
+    ledger.add("swap space", swap_.footprint());
   return ledger;
 }
 

@@ -37,6 +37,9 @@ public:
   uint64_t blockBytes() const override { return module_->kv_groups[0].block_bytes; }
   void zeroBlocks(std::span<const int32_t> blocks) override;
   void copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo) override;
+  uint32_t numSlots() const override { return numSlots_; }
+  void swapOut(std::span<const std::pair<int32_t, int32_t>> blockToSlot) override;
+  void swapIn(std::span<const std::pair<int32_t, int32_t>> slotToBlock) override;
   void readBlock(int32_t block, void *to) const override;
   const std::byte *weights() const override { return mapped_.data() ? mapped_.data() : huge_.data(); }
   void startBackground() override;
@@ -50,6 +53,7 @@ private:
   void bindProgram();
   void output(const llmc_step_v1 &step);
   void runTimed(const llmc_step_v1 &step);
+  std::byte *slot(int32_t index) const { return swap_.data() + uint64_t(index) * blockBytes(); }
   std::byte *block(int32_t index) const { return kv_.data() + uint64_t(index) * blockBytes(); }
 
   std::string path_;
@@ -57,8 +61,8 @@ private:
   const llmc_module_v1 *module_ = nullptr;
   DeviceOptions options_;
   const WeightSource *source_ = nullptr;
-  Mapping mapped_, huge_, arena_, kv_;
-  uint32_t numBlocks_ = 0;
+  Mapping mapped_, huge_, arena_, kv_, swap_;
+  uint32_t numBlocks_ = 0, numSlots_ = 0;
   std::unique_ptr<ThreadPool> pool_;
   std::optional<StepBuffers> buffers_;
   std::optional<Executor> executor_;

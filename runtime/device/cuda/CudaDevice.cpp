@@ -46,6 +46,8 @@ void CudaDevice::load(const DevicePayload &payload) {
   stepMemory_ = DeviceMemory(*gpu_, plan_.step, "step buffers");
   staging_ = PinnedMemory(*gpu_, plan_.stepStaging, "step buffers");
   output_ = PinnedMemory(*gpu_, plan_.outputStaging, "outputs");
+  if (plan_.numSlots)
+    swap_ = PinnedMemory(*gpu_, plan_.swap, "swap space");
   before_.emplace(*gpu_, kEventDefault);
   after_.emplace(*gpu_, kEventDefault);
   for (const DeviceMemory *memory : {&arena_, &kv_, &stepMemory_})
@@ -53,7 +55,6 @@ void CudaDevice::load(const DevicePayload &payload) {
   uploadWeights(*gpu_, *source_, weights_.address(), options_.threads, options_.onProgress);
 
   buffers_.emplace(module(), module().program, stepShape(plan_.numBlocks));
-  buffers_->setMemory(staging_.data());
   const llmc_program_v1 &program = module().program;
   for (uint32_t i = 0; i < program.num_launches; ++i)
     for (uint32_t a = 0; a < program.launches[i].num_args; ++a)
@@ -61,6 +62,9 @@ void CudaDevice::load(const DevicePayload &payload) {
   launches_.emplace(*gpu_, module().program, *kernels_,
                     ProgramBases{arena_.address(), weights_.address(), kv_.address(), stepMemory_.address()});
   graphs_.emplace(*gpu_, module().program, *launches_);
+  previousOnDevice_.emplace(*gpu_);
+  for (unsigned set = 0; set < kStepSets; ++set)
+    landed_.push_back(std::make_unique<EventHandle>(*gpu_, kEventDisableTiming));
   previousIds_.assign(module().max_logits, 0);
   info_.usedAfter = total - gpu_->memory().first;
 }
@@ -119,28 +123,99 @@ void CudaDevice::fail(const DriverError &error) const {
 }
 
 void CudaDevice::step(const llmc_step_v1 &s) {
-  if (lost_.empty())
-    checkStep(module(), s, plan_.numBlocks);
-  struct Current {
-    CudaDevice &device;
-    ~Current() { device.current_ = nullptr; }
-  } current{*this};
-  current_ = &s;
-  firstInFlight_ = lastInFlight_ = -1;
-  launching_ = false;
-  guarded([&] { execute(s); });
+  if (flying_)
+    throw Error("step: expected no other under way, got " + std::to_string(flying_));
+  enqueue(s);
+  wait();
 }
 
-void CudaDevice::execute(const llmc_step_v1 &s) {
-  const Driver &driver = gpu_->driver();
-  buffers_->fill(s, previousIds_);
-  driver.check(driver.cuMemcpyHtoDAsync(stepMemory_.address(), buffers_->data(), buffers_->used(), gpu_->stream()),
-               "cuMemcpyHtoDAsync");
-  launchAll(s);
-  if (s.stop_after_op < 0 || uint32_t(s.stop_after_op) + 1 >= module().program.num_launches)
-    output(s);
-  else
-    gpu_->synchronize();
+void CudaDevice::enqueue(const llmc_step_v1 &s) {
+  if (lost_.empty())
+    checkStep(module(), s, plan_.numBlocks);
+  if (flying_ == kStepSets)
+    throw Error("step: expected at most " + std::to_string(kStepSets - 1) + " under way, got " + std::to_string(flying_));
+  if (flying_ && !idsOnly(flights_[firstFlight_].step)) // its rows lie where this one will write
+    finish(flights_[firstFlight_]);
+  const unsigned set = (firstFlight_ + flying_) % kStepSets;
+  Flight &flight = flights_[set];
+  flight = {s, set, false, -1, -1};
+  start(flight);
+  ++flying_;
+  if (idsOnly(s) && !observer_ && !timer_)
+    return;
+  finish(flights_[firstFlight_]); // in their order
+  finish(flight);
+}
+
+void CudaDevice::wait() {
+  if (!flying_)
+    return;
+  Flight &flight = flights_[firstFlight_];
+  struct Landed {
+    CudaDevice &device;
+    ~Landed() { device.firstFlight_ = (device.firstFlight_ + 1) % kStepSets, --device.flying_; }
+  } landed{*this};
+  finish(flight);
+}
+
+/// A flight that the messages of failing calls are about.
+class CudaDevice::Current {
+public:
+  Current(CudaDevice &device, const Flight &flight) : device_(device) {
+    device.current_ = &flight.step;
+    device.firstInFlight_ = flight.first, device.lastInFlight_ = flight.last;
+    device.launching_ = false;
+  }
+  ~Current() { device_.current_ = nullptr; }
+
+private:
+  CudaDevice &device_;
+};
+
+/// Enqueues all of a step.
+void CudaDevice::start(Flight &flight) {
+  const llmc_step_v1 &s = flight.step;
+  const Current current(*this, flight);
+  guarded([&] {
+    const Driver &driver = gpu_->driver();
+    const Flight &before = flights_[(flight.set + 1) % kStepSets];
+    const bool unknown = flying_ && !before.done; // the ids of the step before
+    buffers_->setMemory(staging_.data() + flight.set * (staging_.bytes() / kStepSets));
+    buffers_->fill(s, unknown ? std::span<const int32_t>() : previousIds_);
+    driver.check(driver.cuMemcpyHtoDAsync(stepMemory_.address(), buffers_->data(), buffers_->used(), gpu_->stream()),
+                 "cuMemcpyHtoDAsync");
+    if (unknown)
+      takePreviousIds(s);
+    launchAll(s);
+    flight.first = firstInFlight_, flight.last = lastInFlight_;
+    if (idsChosen(s))
+      driver.check(driver.cuMemcpyDtoHAsync(idsStaging(flight.set), arena_.address() + module().program.ids_offset,
+                                            s.num_logits * sizeof(int32_t), gpu_->stream()),
+                   "cuMemcpyDtoHAsync");
+    landed_[flight.set]->record();
+  });
+}
+
+void CudaDevice::takePreviousIds(const llmc_step_v1 &s) {
+  if (std::none_of(s.token_ids, s.token_ids + s.num_tokens, [](int32_t id) { return id < 0; }))
+    return;
+  const auto *ids = static_cast<const std::byte *>(buffers_->field(LLMC_FIELD_TOKEN_IDS, 0));
+  previousOnDevice_->launch(stepMemory_.address() + uint64_t(ids - buffers_->data()), arena_.address() + module().program.ids_offset,
+                            s.num_tokens);
+}
+
+/// Waits for a step and fills its outputs.
+void CudaDevice::finish(Flight &flight) {
+  if (flight.done)
+    return;
+  const llmc_step_v1 &s = flight.step;
+  const Current current(*this, flight);
+  guarded([&] {
+    landed_[flight.set]->synchronize();
+    if (s.stop_after_op < 0 || uint32_t(s.stop_after_op) + 1 >= module().program.num_launches)
+      output(flight);
+  });
+  flight.done = true;
 }
 
 void CudaDevice::launchAll(const llmc_step_v1 &s) {
@@ -169,6 +244,7 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
       before_->record();
     launching_ = true;
     launches_->launch(i, *buffers_, plan, /*early=*/!alone && firstInFlight_ != i);
+    launches_->launch(i, *buffers_, buffers_->rest(program.launches[i]), /*early=*/!alone);
     launching_ = false;
     if (observer_)
       after_->record();
@@ -256,18 +332,28 @@ bool CudaDevice::chosenOnDevice(const llmc_step_v1 &s, uint32_t row) const {
   return samples_ ? RowSampler::plain(s, row) : RowSampler::plainGreedy(s, row);
 }
 
-void CudaDevice::output(const llmc_step_v1 &s) {
-  const llmc_program_v1 &program = module().program;
-  const bool idsChosen = s.samplers && s.num_logits && program.ids_offset != UINT64_MAX;
-  auto *ids = reinterpret_cast<int32_t *>(output_.data());
-  if (idsChosen) {
-    const Driver &driver = gpu_->driver();
-    driver.check(driver.cuMemcpyDtoHAsync(ids, arena_.address() + program.ids_offset, s.num_logits * sizeof(int32_t),
-                                          gpu_->stream()),
-                 "cuMemcpyDtoHAsync");
-  }
-  gpu_->synchronize();
-  for (uint32_t i = 0; idsChosen && i < s.num_logits; ++i) {
+bool CudaDevice::choosesOnDevice(const llmc_sampler_v1 &s) const {
+  return module().program.ids_offset != UINT64_MAX && RowSampler::plain(s) && (samples_ || isGreedy(s));
+}
+
+bool CudaDevice::idsChosen(const llmc_step_v1 &s) const {
+  return s.samplers && s.num_logits && module().program.ids_offset != UINT64_MAX;
+}
+
+/// Whether the host wants nothing of the step but ids that the GPU chooses.
+bool CudaDevice::idsOnly(const llmc_step_v1 &s) const {
+  if (s.out_hidden || s.out_logits || s.stop_after_op >= 0)
+    return false;
+  for (uint32_t i = 0; s.samplers && i < s.num_logits; ++i)
+    if (!idsChosen(s) || !chosenOnDevice(s, i))
+      return false;
+  return true;
+}
+
+void CudaDevice::output(const Flight &flight) {
+  const llmc_step_v1 &s = flight.step;
+  const int32_t *ids = idsStaging(flight.set);
+  for (uint32_t i = 0; idsChosen(s) && i < s.num_logits; ++i) {
     if (!chosenOnDevice(s, i))
       continue;
     const int32_t id = uint32_t(ids[i]) < module().vocab ? ids[i] : Sampler::kBadLogits;
@@ -275,12 +361,14 @@ void CudaDevice::output(const llmc_step_v1 &s) {
       s.out_ids[i] = id;
     previousIds_[i] = std::max(id, 0);
   }
+  if (idsOnly(s))
+    return;
   outputHidden(s);
-  outputLogits(s, idsChosen);
+  outputLogits(s, idsChosen(s));
 }
 
 uint32_t CudaDevice::rowsInStaging(uint64_t rowBytes) const {
-  return uint32_t((output_.bytes() - uint64_t(module().max_logits) * sizeof(int32_t)) / rowBytes);
+  return uint32_t((output_.bytes() - kStepSets * uint64_t(module().max_logits) * sizeof(int32_t)) / rowBytes);
 }
 
 void CudaDevice::rowsToStaging(uint64_t arenaOffset, uint32_t first, uint32_t count, uint64_t rowBytes) {
@@ -370,6 +458,28 @@ void CudaDevice::copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo)
       if (from != to)
         gpu_->driver().check(gpu_->driver().cuMemcpyDtoDAsync(block(to), block(from), blockBytes(), gpu_->stream()),
                              "cuMemcpyDtoDAsync");
+  });
+}
+
+void CudaDevice::swapOut(std::span<const std::pair<int32_t, int32_t>> blockToSlot) {
+  for (auto [from, to] : blockToSlot) {
+    checkBlock(from, plan_.numBlocks);
+    checkBlock(to, plan_.numSlots);
+  }
+  guarded([&] {
+    for (auto [from, to] : blockToSlot)
+      gpu_->driver().check(gpu_->driver().cuMemcpyDtoHAsync(slot(to), block(from), blockBytes(), gpu_->stream()), "cuMemcpyDtoHAsync");
+  });
+}
+
+void CudaDevice::swapIn(std::span<const std::pair<int32_t, int32_t>> slotToBlock) {
+  for (auto [from, to] : slotToBlock) {
+    checkBlock(from, plan_.numSlots);
+    checkBlock(to, plan_.numBlocks);
+  }
+  guarded([&] {
+    for (auto [from, to] : slotToBlock)
+      gpu_->driver().check(gpu_->driver().cuMemcpyHtoDAsync(block(to), slot(from), blockBytes(), gpu_->stream()), "cuMemcpyHtoDAsync");
   });
 }
 

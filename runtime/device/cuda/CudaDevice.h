@@ -2,6 +2,7 @@
 //
 // Everything is allocated at load. A step is one transfer of its inputs, the launch list on one stream (as one CUDA graph where
 // steps of its form come again), and one transfer of what the host wants: ids where the GPU may choose them, else rows of logits.
+// Where it is ids alone, the next step may be started before they are there: it finds them on the GPU.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
@@ -14,6 +15,7 @@
 #include "runtime/device/StepBuffers.h"
 #include "runtime/device/cuda/Kernels.h"
 #include "runtime/device/cuda/MemoryPlan.h"
+#include "runtime/device/cuda/PreviousIds.h"
 #include "runtime/device/cuda/StepGraphs.h"
 
 #include <optional>
@@ -30,6 +32,10 @@ public:
   unsigned threads() const override { return 1; }
   DeviceInfo info() const override { return info_; }
   void step(const llmc_step_v1 &step) override;
+  void enqueue(const llmc_step_v1 &step) override;
+  void wait() override;
+  bool asynchronous() const override { return true; }
+  bool choosesOnDevice(const llmc_sampler_v1 &sampler) const override;
   void reference(std::span<const int32_t> ids, float *logits) override;
   void setObserver(LaunchObserver observer) override;
   void setTimer(LaunchTimer timer, LaunchTiming how) override;
@@ -37,6 +43,9 @@ public:
   uint64_t blockBytes() const override { return loaded_.get()->kv_groups[0].block_bytes; }
   void zeroBlocks(std::span<const int32_t> blocks) override;
   void copyBlocks(std::span<const std::pair<int32_t, int32_t>> fromTo) override;
+  uint32_t numSlots() const override { return plan_.numSlots; }
+  void swapOut(std::span<const std::pair<int32_t, int32_t>> blockToSlot) override;
+  void swapIn(std::span<const std::pair<int32_t, int32_t>> slotToBlock) override;
   void readBlock(int32_t block, void *to) const override;
   const std::byte *weights() const override;
   void startBackground() override {}
@@ -49,20 +58,34 @@ private:
   template <typename Body> void guarded(Body body) const;
   [[noreturn]] void fail(const DriverError &error) const;
 
-  void execute(const llmc_step_v1 &step);
+  /// A step under way.
+  struct Flight {
+    llmc_step_v1 step{};
+    unsigned set = 0;   // of pinned memory and events
+    bool done = false;  // its outputs are filled
+    int64_t first = -1, last = -1; // ops that may be running, for messages; -1: none
+  };
+  class Current;
+  void start(Flight &flight);
+  void finish(Flight &flight);
+  bool idsOnly(const llmc_step_v1 &step) const;
+  bool idsChosen(const llmc_step_v1 &step) const;
+  int32_t *idsStaging(unsigned set) const { return reinterpret_cast<int32_t *>(output_.data()) + uint64_t(set) * module().max_logits; }
+  void takePreviousIds(const llmc_step_v1 &step);
   void launchAll(const llmc_step_v1 &step);
   void reportTimes(uint32_t launches) const;
   void reportBursts(uint32_t launches);
   double burst(const StepGraphs::Handle &graph);
   void observe(uint32_t index, const LaunchPlan &plan, const llmc_step_v1 &step, double seconds);
-  void output(const llmc_step_v1 &step);
+  void output(const Flight &flight);
   bool chosenOnDevice(const llmc_step_v1 &step, uint32_t row) const;
   bool samples_ = false; // the program draws tokens itself
   void outputLogits(const llmc_step_v1 &step, bool idsChosen);
   void outputHidden(const llmc_step_v1 &step);
   void rowsToStaging(uint64_t arenaOffset, uint32_t first, uint32_t count, uint64_t rowBytes);
   Pointer block(int32_t index) const { return kv_.address() + uint64_t(index) * blockBytes(); }
-  std::byte *rowStaging() const { return output_.data() + uint64_t(module().max_logits) * sizeof(int32_t); }
+  std::byte *slot(int32_t index) const { return swap_.data() + uint64_t(index) * blockBytes(); }
+  std::byte *rowStaging() const { return output_.data() + kStepSets * uint64_t(module().max_logits) * sizeof(int32_t); }
   uint32_t rowsInStaging(uint64_t rowBytes) const;
 
   std::string path_;
@@ -75,13 +98,18 @@ private:
   MemoryPlan plan_;
   std::optional<KernelSet> kernels_;
   DeviceMemory weights_, arena_, kv_, stepMemory_;
-  PinnedMemory staging_, output_; // output_: ids [max_logits], then rows
+  PinnedMemory swap_;
+  PinnedMemory staging_, output_; // kStepSets each: staging_: step buffers; output_: ids [max_logits], then rows, once
   std::optional<EventHandle> before_, after_;
   std::optional<StepBuffers> buffers_;
   std::optional<LaunchList> launches_;
   std::optional<StepGraphs> graphs_;
+  std::optional<PreviousIds> previousOnDevice_;
+  std::vector<std::unique_ptr<EventHandle>> landed_; // by set: the step's ids are on the host
 
-  std::vector<int32_t> previousIds_; // output slots of the last step
+  std::vector<int32_t> previousIds_; // output slots of the last step that is done
+  Flight flights_[kStepSets];
+  unsigned firstFlight_ = 0, flying_ = 0;
   RowSampler sampler_;
   LaunchObserver observer_;
   LaunchTimer timer_;

@@ -1,6 +1,7 @@
 //===- MemoryPlan.cpp -----------------------------------------------------===//
 #include "runtime/device/cuda/MemoryPlan.h"
 #include "llmc/Support/Error.h"
+#include "runtime/device/CheckStep.h"
 
 #include <algorithm>
 
@@ -49,12 +50,13 @@ StepBufferShape stepShape(uint32_t numBlocks) { return {kRowPad, true, numBlocks
 MemoryPlan planMemory(const llmc_module_v1 &m, const DeviceOptions &options, const FreeMemory &memory) {
   const uint64_t blockBytes = m.kv_groups[0].block_bytes;
   MemoryPlan plan;
-  plan.stepStaging = StepBuffers(m, m.program, stepShape(0)).capacity();
+  const uint64_t stepBytes = StepBuffers(m, m.program, stepShape(0)).capacity();
+  plan.stepStaging = kStepSets * stepBytes;
   const uint64_t row = uint64_t(std::max(m.padded_vocab, m.padded_hidden)) * sizeof(float);
-  plan.outputStaging = std::max(row, std::min(kOutputStaging, m.max_logits * row)) + uint64_t(m.max_logits) * sizeof(int32_t);
+  plan.outputStaging = std::max(row, std::min(kOutputStaging, m.max_logits * row)) + kStepSets * uint64_t(m.max_logits) * sizeof(int32_t);
   plan.weights = rounded(m.weights_bytes);
   plan.arena = rounded(m.program.arena_bytes);
-  plan.step = rounded(plan.stepStaging);
+  plan.step = rounded(stepBytes);
 
   const uint64_t wanted = wantedBlocks(m, options);
   if (wanted == 0)
@@ -75,6 +77,8 @@ MemoryPlan planMemory(const llmc_module_v1 &m, const DeviceOptions &options, con
   if (blocks > kMaxBlocks)
     throw Error("KV pool: expected at most " + std::to_string(kMaxBlocks) + " blocks, got " + std::to_string(blocks));
   plan.numBlocks = uint32_t(blocks);
+  plan.numSlots = slotsFor(options.swapBytes, blockBytes);
+  plan.swap = plan.numSlots * blockBytes;
   return plan;
 }
 
@@ -85,6 +89,8 @@ Ledger MemoryPlan::ledger() const {
   ledger.add("kv pool", kv, MemoryKind::Device);
   ledger.add("step buffers", step, MemoryKind::Device);
   ledger.add("pinned buffers", stepStaging + outputStaging, MemoryKind::Pinned);
+  if (swap)
+    ledger.add("swap space", swap, MemoryKind::Pinned);
   return ledger;
 }
 

@@ -9,6 +9,8 @@ namespace llmc::cuda {
 
 /// Kernels may read rows up to a multiple of this past the last one.
 constexpr uint32_t kRowPad = 128;
+/// Steps that may be under way at a time.
+constexpr uint32_t kStepSets = 2;
 
 /// What the GPU has, as far as it is known.
 struct FreeMemory {
@@ -20,7 +22,8 @@ struct FreeMemory {
 struct MemoryPlan {
   uint64_t weights = 0, arena = 0, kv = 0, step = 0; // on the GPU, multiples of 2 MiB
   uint64_t stepStaging = 0, outputStaging = 0;       // pinned on the host
-  uint32_t numBlocks = 0;
+  uint64_t swap = 0;                                 // likewise
+  uint32_t numBlocks = 0, numSlots = 0;
 
   uint64_t onDevice() const { return weights + arena + kv + step; }
   Ledger ledger() const;

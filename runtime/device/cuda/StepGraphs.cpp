@@ -17,17 +17,20 @@ void StepGraphs::Handle::launch() const {
   gpu_.driver().check(gpu_.driver().cuGraphLaunch(graph_, gpu_.stream()), "cuGraphLaunch");
 }
 
+LaunchPlan StepGraphs::planOf(const StepBuffers &buffers, uint32_t launch, bool rest) const {
+  return rest ? buffers.rest(program_.launches[launch]) : buffers.plan(program_.launches[launch]);
+}
+
 bool StepGraphs::launch(const StepBuffers &buffers) {
   if (!available())
     return false;
   auto [it, first] = entries_.try_emplace(buffers.form());
   Entry &entry = it->second;
   entry.used = ++clock_;
-  if (first) {
-    if (entries_.size() > kMost)
-      forgetOldest();
-    return false;
-  }
+  if (first && entries_.size() > kMost)
+    forgetOldest();
+  if (entry.plain < kPlain)
+    return ++entry.plain, false;
   if (!entry.graph) {
     std::vector<uint32_t> all(program_.num_launches);
     std::iota(all.begin(), all.end(), 0u);
@@ -55,12 +58,14 @@ StepGraphs::Handle StepGraphs::make(const StepBuffers &buffers, std::span<const 
   GraphNode previous = nullptr;
   Handle result(gpu_);
   for (uint32_t i : launches) {
-    GraphNode node = launches_.add(holder.graph, previous, i, buffers, buffers.plan(program_.launches[i]));
-    if (!node)
-      continue;
-    previous = node;
-    if (StepBuffers::readsContexts(program_.launches[i]))
-      result.readers_.emplace_back(i, node);
+    for (bool rest : {false, true}) {
+      GraphNode node = launches_.add(holder.graph, previous, i, buffers, planOf(buffers, i, rest));
+      if (!node)
+        continue;
+      previous = node;
+      if (StepBuffers::readsContexts(program_.launches[i]))
+        result.readers_.push_back({i, rest, node});
+    }
   }
   const Result made = driver.cuGraphInstantiate(&result.graph_, holder.graph, 0);
   if (made != kOutOfMemory) // steps go on without
@@ -74,8 +79,8 @@ void StepGraphs::update(Entry &entry, const StepBuffers &buffers) {
   StepBuffers::Form contexts = buffers.contexts();
   if (contexts == entry.contexts)
     return;
-  for (auto [launch, node] : entry.graph->readers_)
-    launches_.update(entry.graph->graph_, node, launch, buffers, buffers.plan(program_.launches[launch]));
+  for (auto [launch, rest, node] : entry.graph->readers_)
+    launches_.update(entry.graph->graph_, node, launch, buffers, planOf(buffers, launch, rest));
   entry.contexts = std::move(contexts);
 }
 

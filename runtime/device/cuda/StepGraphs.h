@@ -2,7 +2,8 @@
 //
 // A graph starts all kernels of a step by one call. Everything that differs between steps of one form (StepBuffers) lies in
 // the step's buffers, so that a graph is made once; where the contexts have grown by a span, the nodes that read the cache are
-// told its new places. It is made when a form comes for the second time: prompts come in many lengths, most of them once.
+// told its new places. It is made when a form has come a few times: prompts come in many lengths, most of them once, and so do the
+// sizes of batches whose requests come and go; making one takes as long as it saves in four steps.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_DEVICE_CUDA_STEPGRAPHS_H
@@ -20,6 +21,8 @@ class StepGraphs {
 public:
   /// Forms that are remembered; the one used longest ago goes. A graph of 290 kernels takes 0.7 MiB of the card (H200, driver 580).
   static constexpr size_t kMost = 64;
+  /// Steps of a form without a graph.
+  static constexpr unsigned kPlain = 3;
 
   StepGraphs(const Gpu &gpu, const llmc_program_v1 &program, LaunchList &launches)
       : gpu_(gpu), program_(program), launches_(launches) {}
@@ -40,7 +43,12 @@ public:
     const Gpu &gpu_;
     Graph source_ = nullptr; // whose nodes name those of graph_; only with readers
     GraphExec graph_ = nullptr;
-    std::vector<std::pair<uint32_t, GraphNode>> readers_; // launches that read what contexts() tells apart
+    struct Reader { // a launch that reads what contexts() tells apart
+      uint32_t launch;
+      bool rest; // StepBuffers::rest
+      GraphNode node;
+    };
+    std::vector<Reader> readers_;
   };
 
   /// Whether the driver can make them.
@@ -52,11 +60,13 @@ public:
 
 private:
   struct Entry {
-    std::optional<Handle> graph; // nothing before the form has come for the second time
+    unsigned plain = 0;          // steps without a graph
+    std::optional<Handle> graph; // nothing before there were kPlain of them
     StepBuffers::Form contexts;  // that it is for
     uint64_t used = 0;           // a clock of steps
   };
 
+  LaunchPlan planOf(const StepBuffers &buffers, uint32_t launch, bool rest) const;
   void update(Entry &entry, const StepBuffers &buffers);
   void forgetOldest();
 

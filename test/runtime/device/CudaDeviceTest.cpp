@@ -9,6 +9,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <random>
 
 using namespace llmc;
 using namespace llmc::cuda;
@@ -140,6 +141,109 @@ TEST_F(Cuda, NegativeIdsTakeTheSlotsOfTheStepBefore) {
   EXPECT_EQ(batch.outIds()[0], best(fake::expectedLogits({9, second})));
 }
 
+// The second step is started before the host has the ids that it begins with.
+TEST_F(Cuda, TwoStepsUnderWay) {
+  load();
+  Batch first(*device), second(*device), third(*device);
+  fill(first, defaultSampler());
+  const int32_t block[] = {1};
+  const llmc_sampler_v1 greedy = defaultSampler();
+  for (Batch *batch : {&second, &third}) {
+    batch->add({}, batch == &second ? 1 : 2, block, batch == &second ? 1 : 0); // row 1 of the first step, row 0 of the second
+    batch->wantLogits(0, &greedy);
+  }
+  device->enqueue(first.step());
+  device->enqueue(second.step());
+  expectError([&] { device->enqueue(third.step()); }, "expected at most 1 under way, got 2");
+  expectError([&] { device->step(third.step()); }, "expected no other under way, got 2");
+  device->wait();
+  const int32_t chosen = best(fake::expectedLogits({9})), next = best(fake::expectedLogits({9, chosen}));
+  EXPECT_EQ(first.outIds()[1], chosen);
+  EXPECT_EQ(second.outIds()[0], -1) << "not waited for";
+  device->enqueue(third.step());
+  device->wait();
+  EXPECT_EQ(second.outIds()[0], next);
+  device->wait();
+  EXPECT_EQ(third.outIds()[0], best(fake::expectedLogits({9, chosen, next})));
+  device->wait(); // for nothing
+}
+
+// Rows that the host samples are read before the next step writes where they are.
+TEST_F(Cuda, AStepWhoseRowsTheHostWantsEndsBeforeTheNext) {
+  load();
+  Batch first(*device), second(*device);
+  llmc_sampler_v1 penalised = defaultSampler();
+  const int32_t banned = best(fake::expectedLogits({9})), block[] = {1};
+  const float bias = -1000;
+  penalised.bias_count = 1, penalised.bias_ids = &banned, penalised.bias_values = &bias;
+  fill(first, penalised);
+  second.add({}, 1, block, 1);
+  const llmc_sampler_v1 greedy = defaultSampler();
+  second.wantLogits(0, &greedy);
+  EXPECT_FALSE(device->choosesOnDevice(penalised));
+  EXPECT_TRUE(device->choosesOnDevice(greedy));
+  device->enqueue(first.step());
+  device->enqueue(second.step());
+  device->wait();
+  EXPECT_NE(first.outIds()[1], banned);
+  device->wait();
+  EXPECT_EQ(second.outIds()[0], best(fake::expectedLogits({9, first.outIds()[1]})));
+}
+
+// Random requests through an engine that starts steps early: the tokens are those without, whatever ends a sequence.
+TEST_F(Cuda, OverlapChangesNoToken) {
+  load({.kvTokens = 160, .swapBytes = 4 * fake::kBlockBytes});
+  std::mt19937 random(5);
+  auto below = [&](uint64_t n) { return random() % n; };
+  for (int trace = 0; trace < 60; ++trace) {
+    std::vector<Request> requests;
+    for (uint64_t i = 0, count = 1 + below(8); i < count; ++i) {
+      Request &r = requests.emplace_back();
+      for (uint64_t t = 0, length = 1 + below(40); t < length; ++t)
+        r.prompt.push_back(int32_t(below(30) ? below(250) : 7));
+      if (below(12) == 0)
+        r.prompt[below(r.prompt.size())] = fake::kNanToken;
+      r.sampling.maxTokens = 1 + below(20);
+      r.sampling.temperature = below(4) ? 0 : 0.9; // drawn on the host: nothing is started early
+      r.sampling.logprobs = below(6) ? SamplingParams::kNoLogprobs : 3;
+      for (uint64_t k = below(12); k > 0; --k)
+        r.eosIds.push_back(int32_t(below(250)));
+    }
+    std::vector<std::pair<std::vector<int32_t>, Finish>> answers[2];
+    for (Overlap overlap : {Overlap::Off, Overlap::Auto}) {
+      Engine engine(*device, {.overlap = overlap});
+      std::vector<std::shared_ptr<Sequence>> sequences;
+      for (const Request &r : requests) {
+        sequences.push_back(engine.submit(r));
+        engine.step();
+      }
+      while (engine.step())
+        ;
+      EXPECT_EQ(engine.blocks().available(), engine.blocks().total());
+      for (const auto &s : sequences)
+        answers[overlap == Overlap::Auto].emplace_back(std::vector<int32_t>(s->output().begin(), s->output().end()), s->finish);
+    }
+    ASSERT_EQ(answers[0], answers[1]) << "trace " << trace;
+  }
+}
+
+// What is lost ends the steps under way; the engine is left as if they had never been.
+TEST_F(Cuda, ALostDeviceUnderWay) {
+  load();
+  Engine engine(*device);
+  Request request;
+  request.prompt = {1, 2, 3};
+  auto s = engine.submit(request);
+  engine.step();
+  const uint64_t before = s->generated();
+  gpu.losingKernel = "append";
+  expectError([&] { engine.step(); }, "CUDA_ERROR_LAUNCH_FAILED");
+  EXPECT_EQ(s->generated(), before);
+  EXPECT_EQ(s->pending, 0u);
+  engine.fail(s, "lost");
+  EXPECT_EQ(engine.blocks().available(), engine.blocks().total());
+}
+
 TEST_F(Cuda, LogitsAndHiddenRows) {
   load();
   Batch batch(*device);
@@ -198,9 +302,9 @@ TEST_F(Cuda, LaunchesAndKernels) {
 TEST_F(Cuda, StepsOfOneFormBecomeAGraph) {
   load();
   const std::vector<int32_t> ids = someIds(40);
-  const std::vector<float> cold = logits(ids, 1); // tokens one by one: the second makes the graph, the table grows
-  EXPECT_EQ(gpu.launches.size(), 6u) << "only the first step launches its kernels";
-  EXPECT_EQ(gpu.graphLaunches, 39u);
+  const std::vector<float> cold = logits(ids, 1); // tokens one by one: the fourth makes the graph, the table grows
+  EXPECT_EQ(gpu.launches.size(), 6u * StepGraphs::kPlain) << "only the first steps launch their kernels";
+  EXPECT_EQ(gpu.graphLaunches, 40u - StepGraphs::kPlain);
   EXPECT_EQ(gpu.graphs, 1u);
   EXPECT_EQ(gpu.sources, 1u) << "the graph's nodes may be updated";
   EXPECT_EQ(gpu.nodeUpdates, 0u) << "no context grew by a span";
@@ -222,7 +326,7 @@ TEST_F(Cuda, GraphsAreKeptForTheFormsUsedLast) {
         batch.add({ids.data(), length}, 0, blocks);
         for (uint32_t row = 0; row < wanted; ++row)
           batch.wantLogits(row, nullptr);
-        for (int again = 0; again < 2; ++again)
+        for (unsigned again = 0; again <= StepGraphs::kPlain; ++again)
           device->step(batch.step());
         EXPECT_LE(gpu.graphs, StepGraphs::kMost);
       }
@@ -318,6 +422,25 @@ TEST_F(Cuda, BlocksAreZeroedCopiedAndRead) {
   device->readBlock(5, block.data());
   EXPECT_EQ(block, std::vector<float>(block.size(), 0));
   expectError([&] { device->readBlock(6, block.data()); }, "expected a KV block below 6, got 6");
+  EXPECT_EQ(device->numSlots(), 0u);
+}
+
+TEST_F(Cuda, BlocksGoToHostMemoryAndBack) {
+  load({.swapBytes = 3 * fake::kBlockBytes - 1});
+  EXPECT_EQ(device->numSlots(), 2u);
+  EXPECT_EQ(gpu.pinned, device->ledger().bytesOf(MemoryKind::Pinned));
+  Batch batch(*device);
+  fill(batch, defaultSampler()); // sequence of tokens 1, 2, 3 in block 4
+  device->step(batch.step());
+  const std::pair<int32_t, int32_t> out[] = {{4, 1}}, in[] = {{1, 0}}, wrong[] = {{0, 2}};
+  device->swapOut(out);
+  const int32_t zero[] = {4};
+  device->zeroBlocks(zero);
+  device->swapIn(in);
+  std::vector<float> block(fake::kBlockBytes / 4);
+  device->readBlock(0, block.data());
+  EXPECT_EQ(block[0], fake::embedding(1, 0));
+  expectError([&] { device->swapOut(wrong); }, "below 2, got 2");
 }
 
 TEST_F(Cuda, StopAfterOpAndObserver) {
@@ -439,7 +562,7 @@ TEST_F(Cuda, ALostDeviceSaysWhatWasRunningAndTakesNoMoreWork) {
   fill(batch, defaultSampler());
   gpu.losingKernel = "append";
   gpu.losingResult = 700;
-  const std::string text = "cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (what the driver says) between op 0 (token_embd, kernel "
+  const std::string text = "cuEventSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (what the driver says) between op 0 (token_embd, kernel "
                            "embed) and op 5 (argmax, kernel argmax); --sync-launches finds the kernel";
   expectError([&] { device->step(batch.step()); }, text);
   gpu.losingKernel.clear();

@@ -68,14 +68,16 @@ int enter(const char *call) {
     return s.fake.lost;
   return s.fake.failingCall == call ? s.fake.failingResult : 0;
 }
-int run() {
+// The work of the stream, until there is none or `enough`.
+int run(const std::function<bool()> &enough = [] { return false; }) {
   State &s = state();
-  while (!s.queue.empty() && !s.fake.lost) {
+  while (!s.queue.empty() && !s.fake.lost && !enough()) {
     auto work = std::move(s.queue.front());
     s.queue.pop_front();
     work();
   }
-  s.queue.clear();
+  if (s.fake.lost)
+    s.queue.clear();
   return s.fake.lost;
 }
 
@@ -177,10 +179,19 @@ void argmax(void **p, unsigned) {
   }
 }
 
+void previousIds(void **p, unsigned grid) {
+  const int64_t count = *static_cast<int64_t *>(p[2]);
+  expect(grid == (count + 127) / 128, "llmc_previous_ids: grid");
+  for (int64_t t = 0; t < count; ++t)
+    if (int32_t &id = at<int32_t>(p[0])[t]; id < 0)
+      id = std::max(at<const int32_t>(p[1])[-1 - id], 0);
+}
+
 const std::map<std::string, Kernel> &kernels() {
   static const std::map<std::string, Kernel> table = {{"embed", {3, 0, embed}},       {"append", {4, 0, append}},
                                                       {"attention", {4, 0, attention}}, {"gather", {4, 0, gather}},
-                                                      {"head", {3, 1, head, 2}},         {"argmax", {2, 0, argmax}}};
+                                                      {"head", {3, 1, head, 2}},         {"argmax", {2, 0, argmax}},
+                                                      {"llmc_previous_ids", {2, 0, previousIds}}};
   return table;
 }
 
@@ -223,6 +234,10 @@ Work launched(void *function, const Shape3 &grid, const Shape3 &block, unsigned 
   };
   return {name + " grid " + std::to_string(grid[0]) + " block " + std::to_string(block[0]) + " shared " + std::to_string(shared), run};
 }
+
+struct FakeEvent {
+  unsigned recorded = 0, happened = 0; // times
+};
 
 struct FakeGraph { // made and instantiated alike
   struct Node {
@@ -355,7 +370,8 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
       std::strcpy(static_cast<char *>(values[i]), f.jitLog.c_str());
   if (ptx && !f.jitLog.empty())
     return 218;
-  ++(ptx ? f.ptx : f.cubins);
+  if (std::strncmp(static_cast<const char *>(image), ".version", 8) != 0) // the runtime's own
+    ++(ptx ? f.ptx : f.cubins);
   *module = const_cast<void *>(image);
   return 0;
 }
@@ -467,10 +483,21 @@ int cuGraphLaunch(FakeGraph *graph, void *) {
 int cuStreamCreate(void **stream, unsigned) { return *stream = &state().queue, enter("cuStreamCreate"); }
 int cuStreamDestroy_v2(void *) { return 0; }
 int cuStreamSynchronize(void *) { return run() ? state().fake.lost : enter("cuStreamSynchronize"); }
-int cuEventCreate(void **event, unsigned) { return *event = &state(), enter("cuEventCreate"); }
-int cuEventDestroy_v2(void *) { return 0; }
-int cuEventRecord(void *, void *) { return enter("cuEventRecord"); }
-int cuEventSynchronize(void *) { return run() ? state().fake.lost : enter("cuEventSynchronize"); }
+int cuEventCreate(void **event, unsigned) { return *event = new FakeEvent, enter("cuEventCreate"); }
+int cuEventDestroy_v2(void *event) {
+  run(); // what is in the queue knows it
+  delete static_cast<FakeEvent *>(event);
+  return 0;
+}
+int cuEventRecord(void *event, void *) {
+  auto *e = static_cast<FakeEvent *>(event);
+  state().queue.push_back([e, number = ++e->recorded] { e->happened = number; });
+  return enter("cuEventRecord");
+}
+int cuEventSynchronize(void *event) {
+  auto *e = static_cast<FakeEvent *>(event);
+  return run([&] { return e->happened == e->recorded; }) ? state().fake.lost : enter("cuEventSynchronize");
+}
 int cuEventElapsedTime(float *milliseconds, void *, void *) { return *milliseconds = 0.5f, enter("cuEventElapsedTime"); }
 
 int cuTensorMapEncodeTiled(TensorMap *map, int type, uint32_t rank, void *address, const uint64_t *dims,

@@ -1,7 +1,7 @@
 //===- FakeCuda.h - a CUDA driver without a GPU -----------------*- C++ -*-===//
 //
-// FakeCuda.cpp becomes a libcuda.so.1 of its own: device memory is host memory, work waits in the stream until it is
-// synchronised (so that a buffer reused too early is seen), kernels are those of FakeCudaModule.cpp. Executables find it by
+// FakeCuda.cpp becomes a libcuda.so.1 of its own: device memory is host memory, work waits in the stream until it or
+// an event is synchronised (so that a buffer reused too early is seen), kernels are those of FakeCudaModule.cpp. Executables find it by
 // LD_LIBRARY_PATH and its faults by the environment variable LLMC_FAKE_CUDA, e.g. "major=8 minor=0 name=A100
 // lose=append:719"; tests in the same process by llmcFakeCuda().
 //

@@ -152,6 +152,39 @@ TEST(KVSpans, WhatHasNoRoomTakesAnotherVariant) {
   EXPECT_STREQ(Step({{1, 1}, {0, 50}}).plan().variant->name, "spans"); // a sequence with nothing new
 }
 
+// Steps of prompts and of single tokens: spans for these, tiles for the prompts, in either order.
+TEST(KVSpans, OfSingleTokensBesidePrompts) {
+  std::vector<std::pair<int32_t, int32_t>> sequences{{100, 100}};
+  for (int32_t i = 0; i < 9; ++i)
+    sequences.push_back({1, 200 + 100 * (i % 4)});
+  sequences.push_back({40, 500});
+  const Step step(sequences);
+  ASSERT_STREQ(step.plan().variant->name, "spans");
+  std::vector<bool> seen(step.positions.size());
+  for (size_t i = 0; i < step.spans().size(); ++i) {
+    const llmc_kv_span &span = step.spans()[i];
+    EXPECT_EQ(span.count, 1);
+    seen[size_t(span.first_token)] = true;
+    if (i && !span.begin) // the first of a tile: the longest contexts first
+      EXPECT_LE(span.position, step.spans()[i - 1].position);
+  }
+  const LaunchPlan rest = step.buffers->rest(kLaunch);
+  EXPECT_STREQ(rest.variant->name, "tiles");
+  EXPECT_EQ(rest.units, int64_t(rest.rows) * rest.variant->col_blocks);
+  const auto *tiles = static_cast<const llmc_query_tile *>(step.buffers->field(LLMC_FIELD_QUERY_TILES, rest.variant->row_block));
+  for (uint32_t t = 0; t < rest.rows; ++t)
+    for (int32_t k = 0; k < tiles[t].count; ++k) {
+      EXPECT_FALSE(seen[size_t(tiles[t].first_token + k)]) << "computed twice";
+      seen[size_t(tiles[t].first_token + k)] = true;
+    }
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 149) << "every token once";
+  sequences.resize(6); // five single tokens are not worth a launch
+  const Step few(sequences);
+  EXPECT_STREQ(few.plan().variant->name, "tiles");
+  EXPECT_EQ(few.buffers->rest(kLaunch).units, 0);
+  EXPECT_NE(few.buffers->form(), step.buffers->form());
+}
+
 TEST(KVSpans, AreForManyTokensWhereTheirTilesAreFewAndLong) {
   const Step step({{100, 8000}});
   EXPECT_STREQ(step.plan().variant->name, "spans");

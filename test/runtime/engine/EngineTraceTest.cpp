@@ -68,6 +68,11 @@ public:
     o.prefixCache = below(4) != 0;
     if (below(3) == 0)
       o.hash = constantHash;
+    o.overlap = below(2) ? Overlap::On : Overlap::Off;
+    if (below(8) == 0) {
+      o.kv = KVLayout::Contiguous;
+      o.prefixCache = false;
+    }
     return o;
   }
 
@@ -83,9 +88,11 @@ Answer alone(const Loaded &loaded, const Request &request) {
 
 TEST(EngineTraces, EveryRequestIsAnsweredAsAlone) {
   Traces traces(11);
-  uint64_t cached = 0, preempted = 0, failed = 0;
-  for (int trace = 0; trace < 500; ++trace) {
-    Loaded loaded(pool(16 * (2 + traces.below(14))));
+  uint64_t cached = 0, preempted = 0, failed = 0, swapped = 0;
+  for (int trace = 0; trace < 2000; ++trace) {
+    DeviceOptions deviceOptions = pool(16 * (2 + traces.below(14)));
+    deviceOptions.swapBytes = traces.below(2) * traces.below(8) * fake::kBlockBytes;
+    Loaded loaded(deviceOptions);
     Engine engine(*loaded.device, traces.options());
     struct Asked {
       Request request;
@@ -125,12 +132,14 @@ TEST(EngineTraces, EveryRequestIsAnsweredAsAlone) {
       preempted += a.sequence->preemptions;
       failed += a.sequence->finish == Finish::Error;
     }
+    swapped += engine.scheduler().swaps();
     if (HasFailure())
       return;
   }
   // The traces do come to what they are made for.
   EXPECT_GT(cached, 2000u);
-  EXPECT_GT(preempted, 50u);
+  EXPECT_GT(preempted, 200u);
+  EXPECT_GT(swapped, 20u);
   EXPECT_GT(failed, 50u);
 }
 
@@ -224,6 +233,31 @@ TEST(EngineTraces, WhatNeverFitsIsRefused) {
   EXPECT_EQ(grows->finish, Finish::CacheFull);
   EXPECT_EQ(grows->ids.size(), 65u);
   EXPECT_EQ(engine.generate(plain(64, 5))->generated(), 1u);
+}
+
+// Who is ended by a token that was not known yet has one step too many under way: it is for nobody, and nothing of it stays.
+TEST(EngineTraces, WhatIsStartedBehindTheEndIsThrownAway) {
+  Loaded loaded(pool(96));
+  const Answer whole = alone(loaded, plain(20, 12));
+  Request r = plain(20, 12);
+  r.sampling.logprobs = SamplingParams::kNoLogprobs;
+  size_t at = 4; // the first one that has not come before
+  while (std::count(whole.ids.begin(), whole.ids.begin() + ptrdiff_t(at), whole.ids[at]))
+    ++at;
+  r.eosIds = {whole.ids[at]};
+  r.keepCache = true;
+  Engine engine(*loaded.device, {.prefixCache = true, .overlap = Overlap::On});
+  auto s = engine.generate(r);
+  EXPECT_EQ(s->finish, Finish::Stop);
+  EXPECT_EQ(out(*s), std::vector<int32_t>(whole.ids.begin(), whole.ids.begin() + ptrdiff_t(at)));
+  EXPECT_EQ(s->computed, s->ids.size());
+  Request next = plain(20, 5); // the conversation goes on in its blocks
+  next.prompt = s->ids;
+  next.prompt.push_back(3);
+  auto second = engine.generate(next, s);
+  EXPECT_EQ(second->cached, s->ids.size());
+  EXPECT_EQ(answerOf(*second), alone(loaded, next));
+  EXPECT_EQ(engine.blocks().available(), engine.blocks().total());
 }
 
 TEST(EngineTraces, ForksShareThePromptAndCopyOnWrite) {

@@ -40,7 +40,8 @@ std::unique_ptr<Task> task(std::vector<int32_t> prompt, uint64_t outputs, int64_
 class Machine {
 public:
   Machine(BlockManager &blocks, const SchedulerOptions &options)
-      : options_(options), blocks_(blocks), scheduler(blocks, options), cache_(blocks.total() * LLMC_KV_BLOCK) {}
+      : options_(options), blocks_(blocks), scheduler(blocks, options), cache_(blocks.total() * LLMC_KV_BLOCK),
+        host_(options.swapSlots * LLMC_KV_BLOCK) {}
 
   /// One step with all invariants of a plan. False: nothing is left.
   bool step() {
@@ -50,8 +51,13 @@ public:
     EXPECT_EQ(plan.stuck, nullptr);
     EXPECT_FALSE(plan.parts.empty()) << "every step moves someone";
     EXPECT_LE(scheduler.running(), options_.maxRunning);
-    for (auto [from, to] : plan.copies)
-      std::copy_n(cache_.begin() + from * LLMC_KV_BLOCK, LLMC_KV_BLOCK, cache_.begin() + to * LLMC_KV_BLOCK);
+    auto copy = [](const auto &pairs, const auto &source, auto &target) {
+      for (auto [from, to] : pairs)
+        std::copy_n(source.begin() + from * LLMC_KV_BLOCK, LLMC_KV_BLOCK, target.begin() + to * LLMC_KV_BLOCK);
+    };
+    copy(plan.swapOuts, cache_, host_);
+    copy(plan.copies, cache_, cache_);
+    copy(plan.swapIns, host_, cache_);
     uint64_t tokens = 0;
     for (const StepPart &part : plan.parts) { // all writes, then all reads
       tokens += part.count;
@@ -107,7 +113,7 @@ public:
   Scheduler scheduler;
 
 private:
-  std::vector<uint64_t> cache_;
+  std::vector<uint64_t> cache_, host_;
 };
 
 std::vector<int32_t> prompt(size_t length, int32_t start = 0) {
@@ -232,6 +238,73 @@ TEST(Scheduler, StaticBatchesWaitForTheirLast) {
   EXPECT_GT(c->firstAt, b->doneAt);
 }
 
+// A batch is as large as places and blocks allow, however few tokens a step takes.
+TEST(Scheduler, AStaticBatchFormsOverSeveralSteps) {
+  SchedulerOptions o = options(16, 3);
+  o.batching = Batching::Static;
+  BlockManager blocks(64);
+  Machine machine(blocks, o);
+  std::vector<std::unique_ptr<Task>> tasks;
+  for (int i = 0; i < 5; ++i) {
+    tasks.push_back(task(prompt(15, i * 100), 8));
+    machine.scheduler.add(*tasks.back());
+  }
+  while (machine.step())
+    ;
+  for (int i : {1, 2})
+    EXPECT_LT(tasks[i]->firstAt, tasks[0]->doneAt) << i;
+  for (int i : {3, 4})
+    EXPECT_GT(tasks[i]->firstAt, std::max({tasks[0]->doneAt, tasks[1]->doneAt, tasks[2]->doneAt})) << i;
+}
+
+// Whoever is admitted has the room of the longest, in one piece, whoever left before.
+TEST(Scheduler, ContiguousBlocksAreRuns) {
+  SchedulerOptions o = options();
+  o.reserve = 4;
+  BlockManager blocks(14);
+  Machine machine(blocks, o);
+  std::vector<std::unique_ptr<Task>> tasks;
+  std::mt19937 random(3);
+  for (int i = 0; i < 30; ++i) {
+    tasks.push_back(task(prompt(1 + random() % 40, i * 100), 1 + random() % 24));
+    machine.scheduler.add(*tasks.back());
+  }
+  size_t most = 0;
+  while (machine.step()) {
+    size_t running = 0;
+    for (const auto &t : tasks)
+      if (!t->blocks.empty()) {
+        ++running;
+        ASSERT_EQ(t->blocks.size(), 4u);
+        for (int k = 1; k < 4; ++k)
+          ASSERT_EQ(t->blocks[k], t->blocks[0] + k);
+      }
+    most = std::max(most, running);
+  }
+  EXPECT_EQ(most, 3u) << "14 blocks have room for three times four";
+  EXPECT_EQ(machine.scheduler.preemptions(), 0u);
+  EXPECT_EQ(blocks.available(), 14u);
+}
+
+// Who gives way with many tokens comes back without computing them again; with few, or without room, they are computed.
+TEST(Scheduler, SwapsInsteadOfComputingAnew) {
+  for (uint32_t slots : {0u, 2u, 16u}) {
+    SchedulerOptions o = options();
+    o.swapSlots = slots;
+    BlockManager blocks(6);
+    Machine machine(blocks, o);
+    auto a = task(prompt(30), 60), b = task(prompt(30, 500), 60);
+    machine.scheduler.add(*a);
+    machine.scheduler.add(*b);
+    while (machine.step())
+      ;
+    EXPECT_GT(machine.scheduler.preemptions(), 0u);
+    EXPECT_EQ(machine.scheduler.swaps() > 0, slots == 16) << slots;
+    EXPECT_EQ(machine.scheduler.freeSlots(), slots);
+    EXPECT_EQ(a->ids.size() + b->ids.size(), 180u);
+  }
+}
+
 // The pool holds three prompts but not what they grow to: the youngest gives way, all end, and none more than once a block.
 TEST(Scheduler, PreemptsTheYoungestWhenThePoolIsFull) {
   BlockManager blocks(6);
@@ -303,6 +376,8 @@ TEST(Scheduler, Names) {
   EXPECT_EQ(errorOf([] { policyNamed("lifo"); }), "policy: expected fcfs, priority or shortest-first, got 'lifo'");
   EXPECT_EQ(batchingNamed("static"), Batching::Static);
   EXPECT_EQ(errorOf([] { batchingNamed(""); }), "batching: expected continuous or static, got ''");
+  EXPECT_EQ(kvLayoutNamed("contiguous"), KVLayout::Contiguous);
+  EXPECT_EQ(errorOf([] { kvLayoutNamed("flat"); }), "kv: expected paged or contiguous, got 'flat'");
 }
 
 // Arrivals, cancels, pools, budgets, chunks and policies at random: every invariant of Machine holds in every step, all jobs
@@ -310,7 +385,7 @@ TEST(Scheduler, Names) {
 TEST(Scheduler, TenThousandRandomTraces) {
   std::mt19937 random(7);
   auto below = [&](uint64_t n) { return random() % n; };
-  uint64_t preempted = 0, cached = 0;
+  uint64_t preempted = 0, cached = 0, swapped = 0;
   for (int trace = 0; trace < 10000; ++trace) {
     const uint32_t pool = uint32_t(2 + below(20));
     SchedulerOptions o = options(uint32_t(1 + below(40)), 1, uint32_t(1 + below(40)));
@@ -318,6 +393,8 @@ TEST(Scheduler, TenThousandRandomTraces) {
     o.policy = Policy(below(3));
     o.batching = below(8) ? Batching::Continuous : Batching::Static;
     o.ageing = uint32_t(1 + below(50));
+    o.swapSlots = uint32_t(below(2) * below(20));
+    o.swapCost = uint32_t(below(8));
     BlockManager blocks(pool, below(2));
     Machine machine(blocks, o);
     std::vector<std::unique_ptr<Task>> tasks;
@@ -351,9 +428,12 @@ TEST(Scheduler, TenThousandRandomTraces) {
       cached += t->cached;
     }
     ASSERT_EQ(blocks.available(), pool) << trace;
+    ASSERT_EQ(machine.scheduler.freeSlots(), o.swapSlots) << trace;
+    swapped += machine.scheduler.swaps();
     preempted += machine.scheduler.preemptions();
   }
   EXPECT_GT(preempted, 1000u);
+  EXPECT_GT(swapped, 200u);
   EXPECT_GT(cached, 10000u);
 }
 

@@ -236,6 +236,40 @@ TEST_F(BatchTool, FilesThatAreNotItsOwn) {
   EXPECT_EQ(readFile(path("empty.out")), "");
 }
 
+TEST_F(BatchTool, Replay) {
+  std::ofstream trace(path("trace.jsonl"));
+  for (int i = 0; i < 12; ++i)
+    trace << Json{{"arrival", i * 0.001}, {"prompt", i % 2 ? Json(std::vector<int>(1 + i, i)) : Json(20)}, {"output", 3 + i}}.dump() << "\n";
+  trace.close();
+  const Outcome result = run({"replay", "--trace", path("trace.jsonl"), "--steps", path("steps.csv"), "--requests", path("requests.csv"), "--then", "--batching=static --kv=contiguous",
+                              "--then", "--kv-tokens=64 --overlap=on --max-running=3"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  std::istringstream lines(result.out);
+  std::vector<Json> runs;
+  for (std::string line; std::getline(lines, line);)
+    runs.push_back(Json::parse(line));
+  ASSERT_EQ(runs.size(), 3u);
+  for (const Json &run : runs) {
+    EXPECT_EQ(run["finished"], 12);
+    EXPECT_EQ(run["output_tokens"], 12 * 3 + 66);
+    EXPECT_EQ(run["prompt_tokens"], 6 * 20 + 2 + 4 + 6 + 8 + 10 + 12);
+    EXPECT_GT(run["output_tokens_per_second"], 0);
+    EXPECT_LE(run["time_to_first_token"]["p50"], run["time_to_first_token"]["p99"]);
+  }
+  EXPECT_EQ(runs[1]["flags"], "--batching=static --kv=contiguous");
+  EXPECT_EQ(runs[2]["pool_tokens"], 64);
+  EXPECT_LE(runs[2]["most_running"], 3);
+  const std::string steps = readFile(path("steps.csv"));
+  EXPECT_EQ(steps.find("start_s,step_s,"), 0u);
+  EXPECT_GT(std::count(steps.begin(), steps.end(), '\n'), 20);
+  const std::string requests = readFile(path("requests.csv"));
+  EXPECT_EQ(requests.find("arrival_s,prompt_tokens,cached_tokens,"), 0u);
+  EXPECT_EQ(std::count(requests.begin(), requests.end(), '\n'), 1 + 3 * 12);
+  expectFailure(run({"replay", "--trace", path("trace.jsonl"), "--then", "--kv=flat"}), 1, "--then '--kv=flat': --kv: expected paged or contiguous, got 'flat'");
+  std::ofstream(path("trace.jsonl")) << "{\"arrival\":0,\"prompt\":[1,-2],\"output\":1}\n";
+  expectFailure(run({"replay", "--trace", path("trace.jsonl")}), 1, "trace.jsonl:1: prompt: expected token ids, got -2 at 1");
+}
+
 TEST_F(BatchTool, Simulate) {
   std::ofstream trace(path("trace.jsonl"));
   for (int i = 0; i < 50; ++i)

@@ -100,7 +100,7 @@ struct Task : Job {
 class Simulator {
 public:
   Simulator(const SchedulerOptions &options, uint32_t blocks, bool prefixCache, const StepCost &cost)
-      : blocks_(blocks, prefixCache), scheduler_(blocks_, options), cost_(cost) {}
+      : blocks_(blocks, prefixCache), scheduler_(blocks_, options), cost_(cost), budget_(options.tokenBudget) {}
 
   void arrive(const SimulatedRequest &request) {
     if (request.prompt > pool() || request.prompt == 0) {
@@ -135,7 +135,7 @@ public:
     const double seconds = cost_(plan.tokens, cached);
     now += seconds;
     result.computedTokens += plan.tokens;
-    result.count(seconds, blocks_, scheduler_.waiting());
+    result.count(seconds, blocks_, plan.tokens < budget_ ? scheduler_.waiting() : 0);
     for (const StepPart &part : plan.parts)
       if (part.last)
         generate(static_cast<Task &>(*part.job), now);
@@ -167,6 +167,7 @@ private:
   BlockManager blocks_;
   Scheduler scheduler_;
   const StepCost &cost_;
+  uint64_t budget_; // tokens of a step
   PromptIds makeIds_;
   int32_t generated_ = 0; // ids unlike those of prompts
 };

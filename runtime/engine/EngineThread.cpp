@@ -2,6 +2,7 @@
 #include "runtime/engine/EngineThread.h"
 #include "llmc/Support/Error.h"
 
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -44,6 +45,11 @@ void EngineThread::cancel(Ticket ticket) {
 EngineMetrics EngineThread::metrics() const {
   std::lock_guard lock(mutex_);
   return metrics_;
+}
+
+std::string EngineThread::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 // Publishes the thread's numbers; `submitted` is the callers'.
@@ -115,8 +121,11 @@ void EngineThread::loop() {
     }
     try {
       obey(orders);
-      if (engine_.step())
+      const auto start = std::chrono::steady_clock::now();
+      if (engine_.step()) {
+        now_.stepSeconds.add(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
         engine_.device().startBackground();
+      }
     } catch (const std::exception &error) {
       fail(error.what());
     }

@@ -10,6 +10,7 @@
 #define LLMC_RUNTIME_ENGINE_ENGINETHREAD_H
 
 #include "runtime/engine/Engine.h"
+#include "runtime/engine/Histogram.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -23,6 +24,7 @@ struct EngineMetrics {
   uint64_t submitted = 0, finished = 0, cancelled = 0, failed = 0; // requests; finished: by stop or length
   uint64_t promptTokens = 0, cachedTokens = 0, generatedTokens = 0; // of ended requests; cached: of the prompts
   uint64_t steps = 0, preemptions = 0;
+  Histogram stepSeconds;
   uint64_t running = 0, waiting = 0;               // now
   uint64_t blocks = 0, freeBlocks = 0, cached = 0; // now; free: nobody holds them; cached: in the prefix cache
 };
@@ -41,6 +43,8 @@ public:
   /// Does nothing for a request that has ended, or never was.
   void cancel(Ticket ticket);
   EngineMetrics metrics() const;
+  /// Why the device has failed; empty while it works.
+  std::string failure() const;
   const Engine &engine() const { return engine_; } // what does not change: context(), room()
 
 private:

@@ -139,13 +139,15 @@ private:
   }
 
   void answer(Item &item) {
+    std::vector<ChoiceEnd> ends;
     for (size_t i = 0; i < item.choices.size(); ++i) {
       item.choices[i]->finish();
       if (item.sequences[i]->finish == Finish::Error)
         return write(*item.line, item.customId, 500, errorBody(item.sequences[i]->error, "server_error", ""));
+      ends.push_back(item.choices[i]->end(*item.sequences[i]));
     }
     write(*item.line, item.customId, 200,
-          completionBody(item.request, item.line->id, model_.manifest().model.name, item.choices, item.sequences));
+          completionBody(item.request, item.line->id, model_.manifest().model.name, model_.tokenizer(), item.choices, ends));
   }
 
   void write(const BatchLine &line, const Json &customId, int status, Json body) {

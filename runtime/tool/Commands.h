@@ -23,6 +23,7 @@ Command addRun(CLI::App &app, const std::string &name);
 Command addChat(CLI::App &app, const std::string &name);
 Command addBatch(CLI::App &app, const std::string &name);
 Command addReplay(CLI::App &app, const std::string &name);
+Command addServe(CLI::App &app, const std::string &name);
 Command addSimulate(CLI::App &app, const std::string &name);
 Command addInfo(CLI::App &app, const std::string &name);
 Command addBench(CLI::App &app, const std::string &name);

@@ -5,6 +5,7 @@
 #include "runtime/tool/Numbers.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 
@@ -13,9 +14,14 @@ namespace llmc {
 using Json = nlohmann::ordered_json;
 
 Json parseJson(std::string_view text) {
-  Json::parser_callback_t shallow = [](int depth, Json::parse_event_t, Json &) {
+  std::array<size_t, kMaxJsonDepth + 2> keys{}; // so far, of the open object whose keys are this deep
+  Json::parser_callback_t shallow = [&](int depth, Json::parse_event_t event, Json &) {
     if (depth > kMaxJsonDepth)
       throw BadRequest("", "expected JSON nested at most " + std::to_string(kMaxJsonDepth) + " deep, got more");
+    if (event == Json::parse_event_t::object_start)
+      keys[size_t(depth) + 1] = 0;
+    if (event == Json::parse_event_t::key && ++keys[size_t(depth)] > kMaxJsonKeys)
+      throw BadRequest("", "expected JSON objects of at most " + std::to_string(kMaxJsonKeys) + " keys, got more");
     return true;
   };
   try {
@@ -65,7 +71,7 @@ using Readers = std::map<std::string, Reader>;
 
 class BodyReader {
 public:
-  BodyReader(const Json &body, bool chat) : body_(body) {
+  BodyReader(const Json &body, bool chat, bool mayStream) : body_(body) {
     result_.chat = chat;
     SamplingParams &p = result_.request.sampling;
     p.temperature = 1; // the interface's default, not the command line's
@@ -76,8 +82,11 @@ public:
         p.*field.value = v.get<double>();
       };
     addCommon(p);
+    mayStream ? addStream() : only("stream", false);
     chat ? addChat(p) : addText(p);
   }
+
+  const Readers &readers() const { return readers_; }
 
   CompletionRequest read() {
     if (!body_.is_object())
@@ -110,8 +119,7 @@ private:
   }
 
   void addCommon(SamplingParams &p) {
-    ignore({"user", "metadata", "store", "service_tier", "messages", "prompt"});
-    only("stream", false);
+    ignore({"user", "safety_identifier", "prompt_cache_key", "metadata", "store", "service_tier", result_.chat ? "messages" : "prompt"}); // the last is read apart
     readers_["model"] = [this](const Json &v) { result_.model = text("model", v); };
     readers_["n"] = [this](const Json &v) { result_.choices = whole("n", v, 1, kMaxChoices); };
     readers_["max_tokens"] = [&p](const Json &v) { p.maxTokens = uint64_t(whole("max_tokens", v, 0)); };
@@ -129,6 +137,21 @@ private:
         p.stopIds.push_back(whole("stop_token_ids", id, 0));
     };
     readers_["logit_bias"] = [&p](const Json &v) { readBias(p, v); };
+  }
+
+  void addStream() {
+    readers_["stream"] = [this](const Json &v) { result_.stream = boolean("stream", v); };
+    readers_["stream_options"] = [this](const Json &v) {
+      if (!body_.contains("stream") || body_["stream"] != true)
+        throw BadRequest("stream_options", "expected \"stream\": true with it");
+      if (!v.is_object())
+        wrong("stream_options", "an object", v);
+      for (const auto &[key, value] : v.items())
+        if (key == "include_usage")
+          result_.includeUsage = boolean("stream_options.include_usage", value);
+        else if (key != "include_obfuscation" || value != false)
+          throw BadRequest("stream_options." + key, "unknown or not supported");
+    };
   }
 
   void addChat(SamplingParams &p) {
@@ -220,8 +243,8 @@ std::vector<Request> CompletionRequest::requests() const {
   return all;
 }
 
-CompletionRequest readCompletion(const Json &body, bool chat, Model &model) {
-  CompletionRequest result = BodyReader(body, chat).read();
+CompletionRequest readCompletion(const Json &body, bool chat, Model &model, bool mayStream) {
+  CompletionRequest result = BodyReader(body, chat, mayStream).read();
   if (auto bad = check(result.request.sampling, model.manifest().model.vocab))
     throw BadRequest(bad->field, "expected " + bad->expected + ", got " + bad->got);
   try {
@@ -235,6 +258,15 @@ CompletionRequest readCompletion(const Json &body, bool chat, Model &model) {
   }
   result.request.eosIds = model.tokenizer().eosIds();
   return result;
+}
+
+std::vector<std::string> completionFields(bool chat, bool mayStream) {
+  const Json none;
+  const BodyReader reader(none, chat, mayStream);
+  std::vector<std::string> names;
+  for (const auto &[name, read] : reader.readers())
+    names.push_back(name);
+  return names;
 }
 
 } // namespace llmc

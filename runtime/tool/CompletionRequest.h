@@ -26,22 +26,27 @@ struct BadRequest : Error {
 
 inline constexpr int64_t kMaxChoices = 128;
 inline constexpr int kMaxJsonDepth = 64;
+inline constexpr size_t kMaxJsonKeys = 2048; // of an object: finding one among its keys takes time in their number
 
-/// Throws BadRequest for what is no JSON or nested deeper than kMaxJsonDepth.
+/// Throws BadRequest for what is no JSON, nested deeper than kMaxJsonDepth or has an object of more than kMaxJsonKeys keys. Of
+/// equal keys the last counts.
 nlohmann::ordered_json parseJson(std::string_view text);
 
 struct CompletionRequest {
   bool chat = false;
   std::string model; // as the request calls it
   int64_t choices = 1;
+  bool stream = false, includeUsage = false; // the answer as events; their last one has the usage
   Request request; // the prompt's ids and all parameters
 
   /// The requests of the choices: seeds follow each other.
   std::vector<Request> requests() const;
 };
 
-/// `chat`: of a conversation. Throws BadRequest.
-CompletionRequest readCompletion(const nlohmann::ordered_json &body, bool chat, Model &model);
+/// `chat`: of a conversation. `mayStream`: the caller can answer as events. Throws BadRequest.
+CompletionRequest readCompletion(const nlohmann::ordered_json &body, bool chat, Model &model, bool mayStream = false);
+/// The fields that it takes.
+std::vector<std::string> completionFields(bool chat, bool mayStream);
 
 } // namespace llmc
 

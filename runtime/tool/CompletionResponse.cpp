@@ -11,28 +11,28 @@ using Json = nlohmann::ordered_json;
 
 bool Choice::feed(const SampledToken &token) {
   if (!token.probabilities.empty())
-    probabilities_.emplace_back(token.probabilities.begin(), token.probabilities.end());
+    probabilities.emplace_back(token.probabilities.begin(), token.probabilities.end());
   text += output_.feed(token.id);
   return !output_.stopped();
 }
 
 const char *Choice::finishReason(const Sequence &s) const { return output_.stopped() || s.finish == Finish::Stop ? "stop" : "length"; }
 
-Json Choice::describe(const TokenProbability &p) const {
-  const std::string_view bytes = tokenizer_.tokenBytes(p.id);
+static Json describe(const Tokenizer &tokenizer, const TokenProbability &p) {
+  const std::string_view bytes = tokenizer.tokenBytes(p.id);
   return {{"token", utf8::sanitize(bytes)},
           {"logprob", p.logProbability},
           {"bytes", std::vector<int>(reinterpret_cast<const unsigned char *>(bytes.data()),
                                      reinterpret_cast<const unsigned char *>(bytes.data()) + bytes.size())}};
 }
 
-Json Choice::chatLogprobs() const {
+static Json chatLogprobs(const Tokenizer &tokenizer, std::span<const TokenRow> rows) {
   Json content = Json::array();
-  for (const std::vector<TokenProbability> &row : probabilities_) {
-    Json token = describe(row.at(0));
+  for (const TokenRow &row : rows) {
+    Json token = describe(tokenizer, row[0]);
     token["top_logprobs"] = Json::array();
     for (size_t i = 1; i < row.size(); ++i)
-      token["top_logprobs"].push_back(describe(row[i]));
+      token["top_logprobs"].push_back(describe(tokenizer, row[i]));
     content.push_back(std::move(token));
   }
   return {{"content", std::move(content)}, {"refusal", nullptr}};
@@ -51,50 +51,61 @@ static std::string keyOf(std::string_view token) {
   return key;
 }
 
-Json Choice::textLogprobs() const {
+static Json textLogprobs(const Tokenizer &tokenizer, std::span<const TokenRow> rows) {
   Json tokens = Json::array(), values = Json::array(), top = Json::array();
-  for (const std::vector<TokenProbability> &row : probabilities_) {
-    tokens.push_back(keyOf(tokenizer_.tokenBytes(row.at(0).id)));
+  for (const TokenRow &row : rows) {
+    tokens.push_back(keyOf(tokenizer.tokenBytes(row[0].id)));
     values.push_back(row[0].logProbability);
     Json others = Json::object();
     for (size_t i = 1; i < row.size(); ++i)
-      others[keyOf(tokenizer_.tokenBytes(row[i].id))] = row[i].logProbability;
+      others[keyOf(tokenizer.tokenBytes(row[i].id))] = row[i].logProbability;
     top.push_back(std::move(others));
   }
   return {{"tokens", std::move(tokens)}, {"token_logprobs", std::move(values)}, {"top_logprobs", std::move(top)}};
 }
 
-Json completionBody(const CompletionRequest &request, const std::string &id, const std::string &model,
-                    const std::vector<std::unique_ptr<Choice>> &choices, const std::vector<std::shared_ptr<Sequence>> &sequences) {
+Json logprobsOf(const Tokenizer &tokenizer, bool chat, std::span<const TokenRow> rows) {
+  return chat ? chatLogprobs(tokenizer, rows) : textLogprobs(tokenizer, rows);
+}
+
+Json usageOf(uint64_t prompt, std::span<const ChoiceEnd> ends) {
+  uint64_t generated = 0;
+  for (const ChoiceEnd &end : ends)
+    generated += end.generated;
+  return {{"prompt_tokens", prompt},
+          {"completion_tokens", generated},
+          {"total_tokens", prompt + generated},
+          {"prompt_tokens_details", {{"cached_tokens", ends.empty() ? 0 : ends[0].cached}}}};
+}
+
+Json completionBody(const CompletionRequest &request, const std::string &id, const std::string &model, const Tokenizer &tokenizer,
+                    const std::vector<std::unique_ptr<Choice>> &choices, std::span<const ChoiceEnd> ends) {
   Json body{{"id", (request.chat ? "chatcmpl-" : "cmpl-") + id},
             {"object", request.chat ? "chat.completion" : "text_completion"},
             {"created", int64_t(std::time(nullptr))},
             {"model", request.model.empty() ? model : request.model},
             {"choices", Json::array()}};
   const bool logprobs = request.request.sampling.logprobs >= 0;
-  uint64_t generated = 0, cached = 0;
   for (size_t i = 0; i < choices.size(); ++i) {
     Json choice{{"index", i}};
     if (request.chat)
       choice["message"] = {{"role", "assistant"}, {"content", choices[i]->text}, {"refusal", nullptr}};
     else
       choice["text"] = choices[i]->text;
-    choice["logprobs"] = !logprobs ? Json() : request.chat ? choices[i]->chatLogprobs() : choices[i]->textLogprobs();
-    choice["finish_reason"] = choices[i]->finishReason(*sequences[i]);
+    choice["logprobs"] = logprobs ? logprobsOf(tokenizer, request.chat, choices[i]->probabilities) : Json();
+    choice["finish_reason"] = ends[i].finish;
     body["choices"].push_back(std::move(choice));
-    generated += sequences[i]->generated();
-    cached = i == 0 ? sequences[i]->cached : cached;
   }
-  const uint64_t prompt = request.request.prompt.size();
-  body["usage"] = {{"prompt_tokens", prompt},
-                   {"completion_tokens", generated},
-                   {"total_tokens", prompt + generated},
-                   {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+  body["usage"] = usageOf(request.request.prompt.size(), ends);
   return body;
 }
 
-Json errorBody(const std::string &message, const std::string &type, const std::string &param) {
-  return {{"error", {{"message", message}, {"type", type}, {"param", param.empty() ? Json() : Json(param)}, {"code", nullptr}}}};
+Json errorBody(const std::string &message, const std::string &type, const std::string &param, const std::string &code) {
+  return {{"error",
+           {{"message", message},
+            {"type", type},
+            {"param", param.empty() ? Json() : Json(param)},
+            {"code", code.empty() ? Json() : Json(code)}}}};
 }
 
 } // namespace llmc

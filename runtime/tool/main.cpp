@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   app.footer("Examples:\n  " + shown + " run \"What is the capital of France?\"\n  " + shown + " chat\n  " + shown + " info\n  " + shown +
              " bench --threads 2\n  " + shown + " verify --per-layer\nEvery subcommand has its own --help.");
   const llmc::Command commands[] = {llmc::addRun(app, shown),        llmc::addChat(app, shown),
-                                    llmc::addBatch(app, shown),
+                                    llmc::addBatch(app, shown),      llmc::addServe(app, shown),
                                     llmc::addTokenize(app, shown),   llmc::addDetokenize(app, shown),
                                     llmc::addPerplexity(app, shown), llmc::addInfo(app, shown),
                                     llmc::addBench(app, shown),      llmc::addVerify(app, shown),

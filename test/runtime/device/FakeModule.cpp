@@ -1,8 +1,11 @@
 // What the compiler generates, written by hand for FakeModel.h. LLMC_FAKE_FAULT plants a fault
-// in the attention kernel.
+// in the attention kernel; LLMC_FAKE_SLOW makes every step take 2 ms.
 #include "FakeModel.h"
 
 #include <cstring>
+#ifdef LLMC_FAKE_SLOW
+#include <unistd.h>
+#endif
 
 using namespace fake;
 
@@ -18,6 +21,9 @@ void embed(void *const *args, int64_t, int64_t begin, int64_t end) {
   auto *ids = static_cast<const int32_t *>(args[0]);
   auto *w = static_cast<const float *>(args[1]);
   auto *x = static_cast<float *>(args[2]);
+#ifdef LLMC_FAKE_SLOW
+  usleep(2000);
+#endif
   for (int64_t t = begin; t < end; ++t)
     std::memcpy(x + t * kHidden, w + int64_t(ids[t]) * kHidden, kHidden * 4);
 }

@@ -180,7 +180,7 @@ TEST_F(Tool, InfoBenchAndLicenses) {
   EXPECT_GT(j["prefill_tokens_per_second"], 0);
   EXPECT_GT(j["decode_tokens_per_second"], 0);
   const Outcome licenses = run({"licenses"});
-  for (const char *library : {"nlohmann", "CLI11", "PCRE2", "utf8proc", "xxHash", "libgcc"})
+  for (const char *library : {"nlohmann", "CLI11", "PCRE2", "utf8proc", "xxHash", "Boost", "libgcc"})
     EXPECT_NE(licenses.out.find(library), std::string::npos);
 }
 

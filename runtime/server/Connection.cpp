@@ -1,0 +1,187 @@
+//===- Connection.cpp - reads requests ------------------------------------===//
+//
+// In order: the header; what can be refused by it (path, key, type and size of the
+// body); the body; the route, on the thread for text where it takes time; the answer
+// (ConnectionAnswer.cpp).
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/server/Exchange.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/beast/http/read.hpp>
+#include <cstdio>
+
+namespace llmc {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+
+Connection::Connection(asio::ip::tcp::socket socket, ConnectionHub &hub) : hub_(hub), stream_(std::move(socket)) {
+  hub_.open.insert(this);
+  ++hub_.service->counters().connections;
+  boost::system::error_code ignored;
+  stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+  stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);         // a peer that has vanished is noticed
+  stream_.socket().set_option(asio::socket_base::send_buffer_size(64 << 10), ignored); // what the system keeps for a slow reader
+}
+
+Connection::~Connection() {
+  hub_.open.erase(this);
+  --hub_.service->counters().connections;
+}
+
+void Connection::closeIfIdle() {
+  if (!busy_)
+    close();
+}
+
+void Connection::cancelAnswer() {
+  if (completion_)
+    completion_->cancel("the server is shutting down");
+}
+
+void Connection::close() {
+  boost::system::error_code ignored;
+  stream_.socket().close(ignored);
+}
+
+void Connection::expire(double seconds) {
+  stream_.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds)));
+}
+
+asio::awaitable<void> Connection::run() {
+  for (bool more = true; more && !hub_.draining;)
+    more = co_await exchange();
+  completion_ = nullptr;
+}
+
+// One request and its answer; true: another may follow.
+asio::awaitable<bool> Connection::exchange() {
+  Exchange x(hub_.options.maxHeader, hub_.options.maxBody);
+  busy_ = false;
+  if (buffer_.size() == 0)
+    buffer_.shrink_to_fit();
+  if (!co_await receive(x))
+    co_return false;
+  co_return co_await finish(x);
+}
+
+// The status that a client gets for what it sent; 0: nobody is there to get one, or has asked for anything.
+static unsigned statusOf(const boost::system::error_code &error) {
+  if (error == http::error::header_limit)
+    return 431;
+  if (error == http::error::body_limit)
+    return 413;
+  if (error == http::error::end_of_stream)
+    return 0;
+  return error.category() == make_error_code(http::error::bad_method).category() ? 400 : 0;
+}
+
+static std::string messageOf(unsigned status, const HttpOptions &options, const boost::system::error_code &error) {
+  switch (status) {
+  case 431:
+    return "header: expected at most " + std::to_string(options.maxHeader) + " bytes, got more";
+  case 413:
+    return "body: expected at most " + std::to_string(options.maxBody) + " bytes, got more";
+  default:
+    return "expected an HTTP request, got something else (" + error.message() + ")";
+  }
+}
+
+// False: the client has gone. Otherwise x.response is there, at least the error of a request that is not worth reading on.
+asio::awaitable<bool> Connection::receive(Exchange &x) {
+  expire(hub_.options.idleSeconds);
+  auto [error, bytes] = co_await http::async_read_header(stream_, buffer_, x.parser, kTuple);
+  busy_ = true;
+  x.request.arrival = std::chrono::steady_clock::now();
+  x.keepAlive = !error && x.message().keep_alive() && !hub_.draining;
+  const Route *route = nullptr;
+  if (!error)
+    route = admit(x);
+  if (!error && route && !x.parser.is_done()) {
+    expire(hub_.options.stallSeconds);
+    if (equalNoCase(std::string_view(x.message()[http::field::expect]), "100-continue"))
+      co_await write("HTTP/1.1 100 Continue\r\n\r\n");
+    std::tie(error, bytes) = co_await http::async_read(stream_, buffer_, x.parser, kTuple);
+  }
+  if (error) {
+    const unsigned status = statusOf(error); // none for one that took too long: it is closed by then
+    if (!status)
+      co_return false;
+    x.keepAlive = false;
+    x.request.id = requestId(std::string_view(x.message()["x-request-id"]));
+    x.response = errorResponse(status, messageOf(status, hub_.options, error));
+    co_return true;
+  }
+  if (!route) {
+    x.keepAlive &= x.parser.is_done(); // a body is not read, so no request can follow it
+    co_return true;
+  }
+  x.request.body = std::move(x.parser.get().body());
+  x.response = co_await ask(*route, x.request);
+  co_return true;
+}
+
+// The route of a request whose body is wanted; null: x.response says why not.
+const Route *Connection::admit(Exchange &x) {
+  const auto &m = x.message();
+  x.request.id = requestId(std::string_view(m["x-request-id"]));
+  x.request.method = std::string_view(m.method_string());
+  x.origin = std::string_view(m[http::field::origin]);
+  try {
+    x.request.path = pathOf(std::string_view(m.target()));
+    if (x.request.method == "OPTIONS") {
+      x.response = preflight(x);
+      return nullptr;
+    }
+    const Route &route = findRoute(x.request.method, x.request.path);
+    x.route = route.path;
+    if (!route.open && !hub_.options.keys.allow(std::string_view(m[http::field::authorization])))
+      throw HttpError(401, "authorization: expected \"Bearer KEY\" with a key of this server", "", "invalid_api_key",
+                      {{"WWW-Authenticate", "Bearer"}});
+    const std::string type{std::string_view(m[http::field::content_type])}, encoding{std::string_view(m[http::field::content_encoding])};
+    if (route.method == std::string_view("POST") && mediaType(type) != "application/json")
+      throw HttpError(415, "content-type: expected application/json, got " + (type.empty() ? "none" : type.substr(0, 100)));
+    if (!encoding.empty() && !equalNoCase(encoding, "identity"))
+      throw HttpError(415, "content-encoding: expected identity, got " + encoding.substr(0, 100));
+    return &route;
+  } catch (const HttpError &error) {
+    x.response = errorResponse(error);
+    return nullptr;
+  }
+}
+
+// What a browser asks before it lets a page of another origin ask.
+HttpResponse Connection::preflight(const Exchange &x) const {
+  HttpResponse response;
+  response.status = 204;
+  response.headers = {{"Allow", "GET, POST, OPTIONS"}};
+  if (x.message().count(http::field::access_control_request_method)) {
+    std::string wanted{std::string_view(x.message()[http::field::access_control_request_headers])};
+    if (wanted.empty())
+      wanted = "authorization, content-type, x-request-id";
+    response.headers.insert(response.headers.end(), {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+                                                     {"Access-Control-Allow-Headers", wanted},
+                                                     {"Access-Control-Max-Age", "600"}});
+  }
+  return response;
+}
+
+asio::awaitable<HttpResponse> Connection::ask(const Route &route, HttpRequest request) {
+  Service &service = *hub_.service;
+  if (!route.text)
+    co_return answer(service, route, request);
+  co_return co_await asio::co_spawn(
+      hub_.text, [&]() -> asio::awaitable<HttpResponse> { co_return answer(service, route, request); }, asio::use_awaitable);
+}
+
+void Connection::log(const Exchange &x) const {
+  if (!hub_.options.log)
+    return;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - x.request.arrival).count();
+  std::fprintf(stderr, "%s %s %s %u %.3f s%s\n", x.request.id.c_str(), x.request.method.empty() ? "-" : x.request.method.c_str(),
+               x.route.c_str(), x.response.status, seconds, x.cut ? ", cut" : "");
+}
+
+} // namespace llmc

@@ -1,0 +1,181 @@
+//===- Service.cpp --------------------------------------------------------===//
+#include "runtime/server/Service.h"
+#include "runtime/server/OpenApi.h"
+#include "runtime/server/PrometheusText.h"
+
+#include <algorithm>
+#include <ctime>
+
+namespace llmc {
+
+using Json = nlohmann::ordered_json;
+
+static LoadFlags loadFlags(LoadFlags flags) {
+  flags.context = 0; // of a request, not of the pool
+  return flags;
+}
+
+static HttpResponse json(const Json &body) {
+  HttpResponse response;
+  response.body = body.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return response;
+}
+
+Service::Service(const ServiceOptions &options, Completion::Notify notify)
+    : model_(loadFlags(options.load), options.exe), maxQueue_(options.maxQueue), names_(options.names), started_(std::time(nullptr)),
+      notify_(std::move(notify)) {
+  const Manifest &m = model_.manifest();
+  model_.requireTokenizer();
+  if (names_.empty())
+    names_ = {m.model.name.empty() ? m.model.architecture : m.model.name};
+  EngineOptions engine = options.engine;
+  engine.context = context_ = std::min<uint64_t>(m.model.maxContext, options.load.context ? options.load.context : kDefaultContext);
+  device_ = model_.makeDevice(2 * context_);
+  engine_.emplace(*device_, engine);
+}
+
+void Service::refuseIfFull() const {
+  if (draining_)
+    throw HttpError(503, "the server is shutting down");
+  if (const std::string failure = engine_->failure(); !failure.empty())
+    throw HttpError(503, failure);
+  const uint64_t waiting = engine_->metrics().waiting;
+  if (waiting >= maxQueue_)
+    throw HttpError(503, "expected fewer than " + std::to_string(maxQueue_) + " waiting requests (--max-queue), got " + std::to_string(waiting), "",
+                    "overloaded", {{"Retry-After", "1"}});
+}
+
+void Service::checkModel(const std::string &name) const {
+  if (!name.empty() && std::find(names_.begin(), names_.end(), name) == names_.end())
+    throw HttpError(404, "model: expected " + names_.front() + ", got " + name, "model", "model_not_found");
+}
+
+HttpResponse Service::complete(const HttpRequest &request, bool chat) {
+  refuseIfFull();
+  CompletionRequest completion = readCompletion(parseJson(request.body), chat, model_, true);
+  checkModel(completion.model);
+  try {
+    engine_->engine().check(completion.request);
+  } catch (const Error &error) { // the parameters are good: it is the prompt
+    const std::string message = error.what();
+    throw HttpError(400, message, message.starts_with("prompt: ") ? chat ? "messages" : "prompt" : "");
+  }
+  HttpResponse response;
+  response.completion =
+      std::make_shared<Completion>(std::move(completion), newId(), model_.tokenizer(), latencies_, request.arrival, notify_);
+  try {
+    response.completion->submit(*engine_);
+  } catch (const Error &error) { // what is left: the device has failed
+    throw HttpError(503, error.what());
+  }
+  return response;
+}
+
+// Of a JSON body: an object without other keys than these.
+static Json bodyOf(const HttpRequest &request, std::initializer_list<const char *> keys) {
+  Json body = parseJson(request.body);
+  if (!body.is_object())
+    throw BadRequest("body", "expected an object, got " + std::string(body.type_name()));
+  for (const auto &[key, value] : body.items())
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      throw BadRequest(key, "unknown or not supported");
+  return body;
+}
+
+static bool flag(const Json &body, const char *key, bool otherwise) {
+  if (!body.contains(key) || body[key].is_null())
+    return otherwise;
+  if (!body[key].is_boolean())
+    throw BadRequest(key, "expected true or false, got " + std::string(body[key].type_name()));
+  return body[key];
+}
+
+HttpResponse Service::tokenize(const HttpRequest &request) {
+  const Json body = bodyOf(request, {"model", "prompt", "messages", "add_special_tokens", "add_generation_prompt"});
+  if (body.contains("model"))
+    checkModel(body["model"].is_string() ? body["model"].get<std::string>() : body["model"].dump());
+  if (body.contains("prompt") == body.contains("messages"))
+    throw BadRequest("prompt", "expected either prompt or messages");
+  std::vector<int32_t> ids;
+  if (body.contains("prompt")) {
+    if (!body["prompt"].is_string())
+      throw BadRequest("prompt", "expected a string, got " + std::string(body["prompt"].type_name()));
+    if (body.contains("add_generation_prompt"))
+      throw BadRequest("add_generation_prompt", "expected messages with it");
+    const Tokenizer &t = model_.tokenizer();
+    ids = t.encode(body["prompt"].get<std::string>(), false, t.addsBos() && flag(body, "add_special_tokens", true));
+  } else {
+    if (body.contains("add_special_tokens"))
+      throw BadRequest("add_special_tokens", "expected prompt with it: the model's template says what a conversation begins with");
+    ChatPrompt::Options options;
+    options.addGenerationPrompt = flag(body, "add_generation_prompt", true);
+    try {
+      ids = model_.encodeChat(body["messages"].dump(), options);
+    } catch (const Error &error) {
+      throw BadRequest("messages", error.what());
+    }
+  }
+  return json({{"count", ids.size()}, {"max_model_len", engine_->engine().room()}, {"tokens", ids}});
+}
+
+HttpResponse Service::detokenize(const HttpRequest &request) {
+  const Json body = bodyOf(request, {"model", "tokens"});
+  if (body.contains("model"))
+    checkModel(body["model"].is_string() ? body["model"].get<std::string>() : body["model"].dump());
+  const Json tokens = body.contains("tokens") ? body["tokens"] : Json();
+  if (!tokens.is_array())
+    throw BadRequest("tokens", "expected a list of token ids, got " + std::string(tokens.type_name()));
+  const uint64_t vocab = model_.manifest().model.vocab;
+  std::vector<int32_t> ids;
+  for (const Json &id : tokens)
+    if (id.is_number_unsigned() && id.get<uint64_t>() < vocab)
+      ids.push_back(id.get<int32_t>());
+    else
+      throw BadRequest("tokens", "expected token ids below " + std::to_string(vocab) + ", got " + id.dump().substr(0, 60));
+  return json({{"prompt", model_.tokenizer().decode(ids, false)}});
+}
+
+Json Service::describe(const std::string &name) const {
+  return {{"id", name}, {"object", "model"}, {"created", started_}, {"owned_by", "llmc"}, {"max_model_len", engine_->engine().room()}};
+}
+
+HttpResponse Service::models(const HttpRequest &) {
+  Json data = Json::array();
+  for (const std::string &name : names_)
+    data.push_back(describe(name));
+  return json({{"object", "list"}, {"data", data}});
+}
+
+HttpResponse Service::model(const HttpRequest &request) {
+  const std::string name = request.path.substr(std::string("/v1/models/").size());
+  if (name.empty())
+    throw HttpError(404, "model: expected " + names_.front() + ", got none", "model", "model_not_found");
+  checkModel(name);
+  return json(describe(name));
+}
+
+HttpResponse Service::health(const HttpRequest &) {
+  if (const std::string failure = engine_->failure(); !failure.empty())
+    throw HttpError(503, failure);
+  return json({{"status", "ok"}});
+}
+
+HttpResponse Service::ready(const HttpRequest &) {
+  refuseIfFull();
+  return json({{"status", "ready"}});
+}
+
+HttpResponse Service::openApi(const HttpRequest &) {
+  HttpResponse response;
+  response.body = openApiText();
+  return response;
+}
+
+HttpResponse Service::metrics(const HttpRequest &) {
+  HttpResponse response;
+  response.type = "text/plain; version=0.0.4; charset=utf-8";
+  response.body = prometheusText(engine_->metrics(), latencies_.values(), counters_);
+  return response;
+}
+
+} // namespace llmc

@@ -1,0 +1,84 @@
+//===- Service.h - a model that answers HTTP requests -----------*- C++ -*-===//
+//
+// What every route does, without sockets: a request in, a response or an answer that
+// is being generated out.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LLMC_RUNTIME_SERVER_SERVICE_H
+#define LLMC_RUNTIME_SERVER_SERVICE_H
+
+#include "runtime/server/Completion.h"
+#include "runtime/server/Http.h"
+#include "runtime/tool/Model.h"
+
+#include <atomic>
+#include <map>
+
+namespace llmc {
+
+struct ServiceOptions {
+  LoadFlags load; // its context is that of a request
+  std::string exe;                // how messages call the executable
+  EngineOptions engine;
+  std::vector<std::string> names; // of the model; the first is what it is called in answers; none: as in the package
+  uint64_t maxQueue = 1024;       // requests that wait for their first step, at most
+};
+
+/// Counted by whoever speaks HTTP.
+struct HttpCounters {
+  void answered(const std::string &path, unsigned status) {
+    std::lock_guard lock(mutex);
+    ++responses[{path, status}];
+  }
+  std::mutex mutex;                                               // of responses
+  std::map<std::pair<std::string, unsigned>, uint64_t> responses; // by route and status
+  std::atomic<uint64_t> connections{0}, streams{0};               // now
+};
+
+class Service {
+public:
+  static constexpr uint64_t kDefaultContext = 8192;
+
+  /// Loads the model. Throws Error.
+  Service(const ServiceOptions &options, Completion::Notify notify);
+
+  // The routes (Routes.cpp has their table). They throw HttpError, and BadRequest for what a request says wrong. Those that
+  // make tokens of text take turns: one thread at a time calls them.
+  HttpResponse chatCompletions(const HttpRequest &request) { return complete(request, true); }
+  HttpResponse completions(const HttpRequest &request) { return complete(request, false); }
+  HttpResponse tokenize(const HttpRequest &request);
+  HttpResponse detokenize(const HttpRequest &request);
+  HttpResponse models(const HttpRequest &request);
+  HttpResponse model(const HttpRequest &request);
+  HttpResponse health(const HttpRequest &request);
+  HttpResponse ready(const HttpRequest &request);
+  HttpResponse metrics(const HttpRequest &request);
+  HttpResponse openApi(const HttpRequest &request);
+
+  /// From now on new answers are refused.
+  void drain() { draining_ = true; }
+  const std::string &name() const { return names_.front(); }
+  const EngineThread &engine() const { return *engine_; }
+  HttpCounters &counters() { return counters_; }
+
+private:
+  HttpResponse complete(const HttpRequest &request, bool chat);
+  void refuseIfFull() const;
+  void checkModel(const std::string &name) const;
+  nlohmann::ordered_json describe(const std::string &name) const;
+
+  Model model_;
+  uint64_t context_ = 0, maxQueue_;
+  std::vector<std::string> names_;
+  int64_t started_;
+  Completion::Notify notify_;
+  Latencies latencies_;
+  HttpCounters counters_;
+  std::atomic<bool> draining_{false};
+  std::unique_ptr<Device> device_;
+  std::optional<EngineThread> engine_; // goes first
+};
+
+} // namespace llmc
+
+#endif // LLMC_RUNTIME_SERVER_SERVICE_H

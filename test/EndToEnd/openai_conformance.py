@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""OpenAI's own client against a server of llmc: openai_conformance.py URL MODEL. One line of JSON a check: [name, good, detail].
+
+Run by serve.py with the interpreter that scripts/openai-client.sh makes; the client is not changed in any way.
+"""
+import json
+import sys
+import threading
+
+import openai
+
+MESSAGES = [{"role": "user", "content": "What is the capital of France? Answer in one sentence."}]
+
+
+def check(name, good, detail=""):
+    print(json.dumps([name, bool(good), str(detail)[:300]]), flush=True)
+
+
+def text_of(stream):
+    """(text, finish reasons, usage) of a stream of chats."""
+    text, finish, usage = "", [], None
+    for chunk in stream:
+        usage = chunk.usage or usage
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            finish += [choice.finish_reason] if choice.finish_reason else []
+    return text, finish, usage
+
+
+def chats(client, model):
+    root = str(client.base_url).removesuffix("/v1/")
+
+    def ask(**more):
+        return client.chat.completions.create(model=model, messages=MESSAGES, **{"temperature": 0, "max_tokens": 24, **more})
+
+    whole = ask()
+    want = whole.choices[0].message.content
+    check("chat", "Paris" in want and whole.object == "chat.completion" and whole.model == model, want)
+    check("usage adds up", whole.usage.total_tokens == whole.usage.prompt_tokens + whole.usage.completion_tokens, whole.usage)
+    text, finish, usage = text_of(ask(stream=True, stream_options={"include_usage": True}))
+    check("streamed: the same text", text == want, text)
+    check("streamed: one finish reason", finish == [whole.choices[0].finish_reason], finish)
+    check("streamed: the same usage", usage and usage.completion_tokens == whole.usage.completion_tokens, usage)
+    check("max_completion_tokens", ask(max_tokens=openai.omit, max_completion_tokens=3).usage.completion_tokens == 3)
+    stopped = ask(stop=["Paris", "zzz"]).choices[0]
+    check("stop", stopped.message.content == want[:want.index("Paris")] and stopped.finish_reason == "stop", stopped)
+    check("stop, streamed", text_of(ask(stop="Paris", stream=True))[0] == stopped.message.content)
+    sampled = [ask(temperature=1.0, top_p=0.9, seed=seed, n=2) for seed in (7, 7, 8)]
+    texts = [[c.message.content for c in s.choices] for s in sampled]
+    check("seed: the same answers", texts[0] == texts[1] and texts[0][1] == texts[2][0] and texts[0][0] != texts[0][1], texts)
+    check("n: indices", [c.index for c in sampled[0].choices] == [0, 1])
+    content = ask(logprobs=True, top_logprobs=3).choices[0].logprobs.content
+    check("logprobs", len(content) == whole.usage.completion_tokens and all(len(t.top_logprobs) == 3 and t.top_logprobs[0].logprob == t.logprob <= 0 for t in content))
+    check("logprobs: the tokens are the text", b"".join(bytes(t.bytes) for t in content).decode().startswith(want), want)
+    rows = [c.logprobs.content for chunk in ask(logprobs=True, top_logprobs=3, stream=True) for c in chunk.choices if c.logprobs]
+    check("logprobs, streamed", [t for row in rows for t in row] == content)
+    ids = client.post(root + "/tokenize", body={"prompt": " Paris"}, cast_to=object)["tokens"]
+    banned = ask(logit_bias={str(ids[0]): -100}, presence_penalty=0.5, frequency_penalty=0.5).choices[0].message.content
+    check("logit_bias and penalties", " Paris" not in banned, banned)
+    check("fields of our own", ask(extra_body={"top_k": 1, "temperature": 5, "min_p": 0.1, "ignore_eos": True, "priority": 3, "cache_salt": "a"}).choices[0].message.content[:20] == want[:20])
+    parts = [{"role": "user", "content": [{"type": "text", "text": MESSAGES[0]["content"]}]}]
+    check("content in parts", client.chat.completions.create(model=model, messages=parts, temperature=0, max_tokens=24).choices[0].message.content == want)
+
+
+def texts(client, model):
+    root = str(client.base_url).removesuffix("/v1/")
+
+    def ask(**more):
+        return client.completions.create(model=model, **{"prompt": "The capital of France is", "temperature": 0, "max_tokens": 8, **more})
+
+    whole = ask()
+    want = whole.choices[0].text
+    check("text", "Paris" in want and whole.usage.completion_tokens == 8, want)
+    check("text, streamed", "".join(c.text for chunk in ask(stream=True) for c in chunk.choices) == want)
+    ids = client.post(root + "/tokenize", body={"prompt": "The capital of France is"}, cast_to=object)
+    check("text from ids", ask(prompt=ids["tokens"]).choices[0].text == want)
+    check("detokenize", client.post(root + "/detokenize", body={"tokens": ids["tokens"]}, cast_to=object)["prompt"] == "The capital of France is")
+    check("logprobs of a text", len(ask(logprobs=2).choices[0].logprobs.token_logprobs) == 8)
+
+
+def refused(client, model):
+    def ask(**more):
+        return client.chat.completions.create(**{"model": model, "messages": MESSAGES, "max_tokens": 4, **more})
+
+    for param, value in (("temperature", -1), ("top_p", 1.5), ("max_tokens", -1), ("n", 0), ("stop", [""]), ("top_logprobs", 21), ("seed", "x"),
+                         ("messages", []), ("response_format", {"type": "json_object"}), ("tools", [{"type": "function", "function": {"name": "f"}}]),
+                         ("reasoning_effort", "low"), ("stream_options", {"include_usage": True}), ("logit_bias", {"x": 1}),
+                         ("modalities", ["audio"]), ("prediction", {"type": "content", "content": "x"})):
+        try:
+            check(f"{param} is refused", False, ask(**{param: value}))
+        except openai.BadRequestError as error:
+            check(f"{param} is refused", error.param == param and param in error.message and error.type == "invalid_request_error", error.message)
+    try:
+        check("another model is refused", False, ask(model="gpt-4o"))
+    except openai.NotFoundError as error:
+        check("another model is refused", error.code == "model_not_found", error.message)
+
+
+def together(client, model):
+    """As many at a time as alone."""
+    prompts = [f"Count from {i} to {i + 5}:" for i in range(12)]
+
+    def ask(prompt):
+        return client.completions.create(model=model, prompt=prompt, temperature=0, max_tokens=12).choices[0].text
+
+    alone, got = [ask(p) for p in prompts], {}
+    threads = [threading.Thread(target=lambda p=p: got.__setitem__(p, ask(p))) for p in prompts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check("twelve at a time answer as alone", [got.get(p) for p in prompts] == alone)
+
+
+def main():
+    url, model = sys.argv[1:3]
+    client = openai.OpenAI(base_url=url + "/v1", api_key="key", timeout=120, max_retries=0)
+    check("models", [m.id for m in client.models.list()] == [model] and client.models.retrieve(model).id == model)
+    for part in (chats, texts, refused, together):
+        part(client, model)
+    response = client.chat.completions.with_raw_response.create(model=model, messages=MESSAGES, max_tokens=1, extra_headers={"x-request-id": "mine"})
+    check("request ids come back", response.headers["x-request-id"] == "mine")
+    try:
+        openai.OpenAI(base_url=url + "/v1", api_key="wrong", max_retries=0).models.list()
+        check("a wrong key is refused", False)
+    except openai.AuthenticationError as error:
+        check("a wrong key is refused", error.code == "invalid_api_key", error.message)
+
+
+if __name__ == "__main__":
+    main()

@@ -58,8 +58,7 @@ struct Logs {
 class Replay {
 public:
   Replay(Device &device, const EngineOptions &options, std::span<const SimulatedRequest> trace, Logs &logs)
-      : device_(device), engine_(device, options), trace_(trace), makeIds_(device.module().vocab), logs_(logs),
-        budget_(std::min<uint64_t>(device.module().max_tokens, options.tokenBudget ? options.tokenBudget : UINT64_MAX)) {}
+      : device_(device), engine_(device, options), trace_(trace), makeIds_(device.module().vocab), logs_(logs) {}
 
   void run() {
     start_ = Clock::now();
@@ -133,14 +132,28 @@ private:
       device_.startBackground();
     const Scheduler &scheduler = engine_.scheduler();
     const double taken = seconds() - start;
-    const uint64_t prompts = promptTokens(), tokens = std::max(prompts, promptsRead_) - promptsRead_ + generated_;
-    result_.count(taken, engine_.blocks(), tokens < budget_ ? scheduler.waiting() : 0);
-    if (logs_.steps)
-      logs_.steps.add(start, taken, engine_.waitSeconds() - waited, int64_t(prompts - promptsRead_), generated_,
+    result_.count(taken, engine_.blocks(), poolIsFull());
+    if (logs_.steps) {
+      const uint64_t prompts = promptTokens();
+      logs_.steps.add(start, taken, engine_.waitSeconds() - waited, int64_t(prompts - promptsRead_), std::exchange(generated_, 0),
                       scheduler.running(), scheduler.waiting(), engine_.blocks().total() - engine_.blocks().available());
-    promptsRead_ = prompts;
-    generated_ = 0;
+      promptsRead_ = prompts;
+    }
     mostRunning_ = std::max(mostRunning_, scheduler.running());
+  }
+
+  // Requests wait, and none of them finds room beside a block for each running one.
+  bool poolIsFull() const {
+    const uint64_t free = engine_.blocks().available(), running = engine_.scheduler().running();
+    bool waiting = false;
+    for (const std::shared_ptr<Sequence> &s : sequences_) {
+      if (s->finish != Finish::None || !s->blocks.empty())
+        continue;
+      waiting = true;
+      if (blocksOf(s->length()) + running <= free)
+        return false;
+    }
+    return waiting;
   }
 
   // Of all prompts, what is computed now.
@@ -161,7 +174,6 @@ private:
   Logs &logs_;
   std::map<const SimulatedRequest *, double> firstToken_; // when each had it
   std::vector<std::shared_ptr<Sequence>> sequences_;
-  uint64_t budget_; // tokens of a step
   uint64_t generated_ = 0, promptsRead_ = 0; // of this step; of the steps before
 };
 

@@ -1,6 +1,8 @@
 //===- RT.cpp - registration and verifiers of the rt dialect --------------===//
 #include "dialects/RT/RT.h"
 
+#include "llmc/abi.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -37,7 +39,8 @@ static LogicalResult verifyVariants(Operation *op, ArrayAttr variants) {
     if (variant.getMaxRows() <= previous)
       return op->emitOpError("expected variants with ascending max_rows, got ")
              << variant.getMaxRows() << " after " << previous;
-    if (variant.getRowBlock() == 0 || variant.getColBlocks() == 0)
+    bool leftOut = variant.getSpanRows() == LLMC_FUSED; // another launch does the work
+    if (variant.getRowBlock() == 0 || (variant.getColBlocks() == 0 && !leftOut))
       return op->emitOpError("expected row_block and col_blocks of at least 1 in variant ") << variant.getKernel();
     previous = variant.getMaxRows();
   }

@@ -290,6 +290,14 @@ LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError, int
   return success();
 }
 
+LogicalResult AllocRowsOp::verify() {
+  auto memref = cast<MemRefType>(getMemref().getType());
+  int64_t rows = memref.getRank() == 2 && memref.hasStaticShape() ? memref.getDimSize(0) : 0;
+  if (!memref.getElementType().isBF16() || rows < 1 || (rows > 8 && rows != 16) || memref.getDimSize(1) % 64)
+    return emitOpError("expected bf16, 1 to 8 or 16 rows of a multiple of 64 columns, got ") << memref;
+  return success();
+}
+
 LogicalResult CopyAsyncOp::verify() {
   auto memref = cast<MemRefType>(getMemref().getType());
   auto ring = cast<RingType>(getRing().getType());
@@ -374,6 +382,17 @@ LogicalResult WarpgroupDotOp::verify() {
   return success();
 }
 
+LogicalResult WarpgroupDotOwnOp::verify() {
+  VectorType type = cast<InFlightType>(getResult().getType()).getVector();
+  auto b = cast<RingType>(getB().getType());
+  if (!getOwn().getDefiningOp<AllocRowsOp>())
+    return emitOpError("expected rows of tile.alloc_rows");
+  if (type.getRank() != 2 || (type.getDimSize(0) != 8 && type.getDimSize(0) != 16) || type.getDimSize(1) != b.getRows() ||
+      b.getRows() % 64 || b.getColumns() != 64 || !type.getElementType().isF32())
+    return emitOpError("expected a result of 8 or 16 rows by the multiple of 64 rows of a ring of 64 columns, got ") << type << " and " << b;
+  return success();
+}
+
 LogicalResult StartOp::verify() {
   if (cast<InFlightType>(getResult().getType()).getVector() != getVector().getType())
     return emitOpError("expected a result of ") << getVector().getType() << " in flight, got " << getResult().getType();
@@ -423,4 +442,14 @@ LogicalResult StoreStagedOp::verify() {
   if (!vector.getElementType().isBF16() || rank < 2 || rank > 3 || !fits || ring.getStages() != stages)
     return emitOpError("expected a ring of a stage for each crew, of the block's size, and a block of bf16, got ") << ring << " and " << vector;
   return verifyAccess(*this, cast<MemRefType>(getMemref().getType()), vector, getIndices().size());
+}
+
+LogicalResult ScatterOp::verify() {
+  auto memref = cast<MemRefType>(getMemref().getType()), slots = cast<MemRefType>(getSlots().getType());
+  int64_t rank = memref.getRank();
+  if (!memref.getElementType().isBF16() || rank < 3 || static_cast<int64_t>(getIndices().size()) != rank - 2 || memref.isDynamicDim(rank - 2))
+    return emitOpError("expected a bf16 memref of at least 3 dimensions, the tokens of a page a constant, and an index for each but two, got ") << memref;
+  if (slots.getRank() != 1 || !slots.getElementType().isInteger(32))
+    return emitOpError("expected slots of i32, got ") << slots;
+  return success();
 }

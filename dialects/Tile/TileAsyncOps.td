@@ -264,6 +264,42 @@ def Tile_ReleaseOp : Tile_AsyncOp<"release", [MemoryEffects<[MemRead, MemWrite]>
 }
 
 //===----------------------------------------------------------------------===//
+// Rows that a unit computes for itself: the left operand of its products
+//===----------------------------------------------------------------------===//
+
+def Tile_AllocRowsOp : Tile_AsyncOp<"alloc_rows", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "memory of a unit alone, for rows of a product's left operand";
+  let description = [{
+    The unit writes it before the loop of products that reads it; nobody else sees it. What is read past its rows may be anything.
+    On a GPU it lies in shared memory as [columns / 8][rows][8 bf16].
+
+    Example: `%own = tile.alloc_rows : memref<1x4096xbf16>`
+  }];
+  let results = (outs AnyMemRef:$memref);
+  let assemblyFormat = "attr-dict `:` type($memref)";
+  let hasVerifier = 1;
+}
+
+def Tile_StageOp : Tile_AsyncOp<"stage", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "consumers: writes columns of one of the unit's own rows";
+  let description = [{
+    `tile.publish` makes them an operand of products.
+
+    Example: `tile.stage %x, %own[%row, %column] : vector<2048xbf16>, memref<1x4096xbf16>`
+  }];
+  let arguments = (ins VectorOfRankAndType<[1], [BF16]>:$value, AnyMemRef:$own, Index:$row, Index:$column);
+  let assemblyFormat = "$value `,` $own `[` $row `,` $column `]` attr-dict `:` type($value) `,` type($own)";
+}
+
+def Tile_PublishOp : Tile_AsyncOp<"publish", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "consumers meet: what any of them has staged is there for products of all";
+  let description = [{
+    Example: `tile.publish`
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
 
@@ -279,6 +315,21 @@ def Tile_WarpgroupDotOp : Tile_AsyncOp<"warpgroup_dot", [MemoryEffects<[MemRead,
   let results = (outs Tile_InFlight:$result);
   let assemblyFormat = [{
     $a `[` $roundA `]` `,` $b `[` $roundB `]` `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_WarpgroupDotOwnOp : Tile_AsyncOp<"warpgroup_dot_own", [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "starts acc[m, n] + sum_k own[m, first + k] b[n, k] on the unit's own rows and a slot of a ring";
+  let description = [{
+    As tile.warpgroup_dot, over the 64 columns of b. The result has 8 or 16 rows; those past the own rows may be anything.
+
+    Example: `%x = tile.warpgroup_dot_own %own[%k], %weights[%i], %acc : memref<1x4096xbf16>, !tile.ring<128 x 64, 4>, !tile.in_flight<vector<8x128xf32>>`
+  }];
+  let arguments = (ins AnyMemRef:$own, Index:$first, Tile_Ring:$b, Index:$roundB, Tile_InFlight:$acc);
+  let results = (outs Tile_InFlight:$result);
+  let assemblyFormat = [{
+    $own `[` $first `]` `,` $b `[` $roundB `]` `,` $acc attr-dict `:` type($own) `,` type($b) `,` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -399,6 +450,24 @@ def Tile_StoreStagedOp : Tile_AsyncOp<"store_staged", [AttrSizedOperandSegments,
   let arguments = (ins AnyVectorOfNonZeroRank:$value, AnyMemRef:$memref, Variadic<Index>:$indices, Tile_Ring:$ring, Optional<Index>:$limit);
   let assemblyFormat = [{
     $value `,` $memref `[` $indices `]` `through` $ring (`limit` $limit^)? attr-dict `:` type($value) `,` type($memref) `,` type($ring)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ScatterOp : Tile_AsyncOp<"scatter", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "stores the rows of a block where slots say";
+  let description = [{
+    Memref [pages, ..., tokens of a page, columns]: row r goes to page s / p, token s % p with s = slots[first + r] and p tokens a
+    page, at the other indices (those of the dimensions behind the page but the tokens'). A row whose slot is negative goes nowhere, as do
+    rows with first + r not below the limit.
+
+    Example: `tile.scatter %k, %keys[%head, %c0] slots %slots[%row] limit %rows : vector<8x32xbf16>, memref<?x8x16x128xbf16>, memref<?xi32>`
+  }];
+  let arguments = (ins VectorOfRankAndType<[2], [BF16]>:$value, AnyMemRef:$memref, Variadic<Index>:$indices, AnyMemRef:$slots, Index:$first,
+                       Optional<Index>:$limit);
+  let assemblyFormat = [{
+    $value `,` $memref `[` $indices `]` `slots` $slots `[` $first `]` (`limit` $limit^)? attr-dict
+    `:` type($value) `,` type($memref) `,` type($slots)
   }];
   let hasVerifier = 1;
 }

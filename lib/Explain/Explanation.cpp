@@ -51,21 +51,33 @@ Explanation llmc::explain(const ExplainRequest &request) {
     throw Error(request.package + ": expected a package that knows the work of its launches, got one without; compile it again");
   Explanation result{request.package, request.model, module.isa, request.hardware, request.shape, {}, {}, 0, {}, 0, {}};
   std::map<std::tuple<std::string, std::string, uint32_t>, KernelRow> rows;
+  KernelRow elsewhere; // launches whose work a later one does
+  double mostFlops = 0;
   for (uint32_t i = 0; i < module.program.num_launches; ++i) {
     const llmc_launch_v1 &launch = module.program.launches[i];
     const LaunchForm form = formOf(launch, request.shape);
     const std::string kernel = form.variant->name ? form.variant->name : "";
     const llmc_cost_v1 none{}, *known = costOf(module, launch), &cost = known ? *known : none;
+    const LaunchWork work = workOf(cost, launch, request.shape);
+    if (work.flops >= mostFlops)
+      elsewhere.arithmetic = cost.arithmetic, mostFlops = work.flops;
+    elsewhere.work += work;
+    if (request.step)
+      elsewhere.measured = elsewhere.measured.value_or(0) + measuredOf(request, i, launch, kernel).seconds;
+    if (form.units == 0)
+      continue;
     KernelRow &row = rows[{opInLayer(launch.op, launch.layer), kernel, launch.cost}];
     if (launch.layer >= 0)
       row.layers.push_back(launch.layer);
     ++row.launches;
     row.units = form.units;
     row.rowBlocks = form.rowBlocks;
-    row.arithmetic = cost.arithmetic;
-    row.work += workOf(cost, launch, request.shape);
+    row.arithmetic = elsewhere.arithmetic;
+    row.work += elsewhere.work;
     if (request.step)
-      row.measured = row.measured.value_or(0) + measuredOf(request, i, launch, kernel).seconds;
+      row.measured = row.measured.value_or(0) + *elsewhere.measured;
+    elsewhere = {};
+    mostFlops = 0;
   }
   for (auto &[key, row] : rows) {
     std::tie(row.op, row.kernel, std::ignore) = key;

@@ -40,6 +40,20 @@ void oneToken(Player &p) {
   p.play({{{ids[1]}, 1, {0}}});
 }
 
+// Launches that become one for a few tokens give the bits of those that stay apart where somebody watches.
+void watched(Player &p) {
+  for (uint64_t wanted : {1, 2, 3, 4, 5, 8, 9, 16}) {
+    const uint64_t length = p.length(wanted);
+    const std::vector<Part> parts{{p.text(length), 0, {0, 1}}};
+    const std::string what = std::to_string(length) + " tokens, watched";
+    const Row plain = p.play(parts)[0];
+    const auto cache = p.readBlocks({0});
+    Watch watch(p.device);
+    p.same(p.play(parts)[0], plain, what);
+    expect(p.readBlocks({0}) == cache, what + ": another cache");
+  }
+}
+
 // Every change makes the step ill-formed; nothing may run, nothing in the cache may change.
 void refused(Player &p) {
   const Ids ids = p.text(3), table = {0};
@@ -158,6 +172,7 @@ void addSteps(Checks &checks) {
   checks.push_back({"blocks that do not exist are refused", blocksRefused});
   checks.push_back({"stop_after_op", stopAfterOp});
   checks.push_back({"observing changes nothing", observing});
+  checks.push_back({"watched steps have the same bits", watched});
 }
 
 } // namespace llmc::cts

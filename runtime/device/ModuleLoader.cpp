@@ -194,10 +194,13 @@ struct Checker {
     uint32_t last = 0;
     for (uint32_t v = 0; v < l.num_variants; ++v) {
       const llmc_variant_v1 &variant = l.variants[v];
-      expect(variant.kernel && variant.row_block > 0 && variant.col_blocks > 0,
+      const bool fused = variant.span_rows == LLMC_FUSED;
+      expect(variant.kernel && variant.row_block > 0 && (variant.col_blocks > 0 || fused),
              where + ": variant " + std::to_string(v) + " lacks a kernel, a row block or a column block");
       expect(variant.max_rows > last, where + ": variants are not in ascending order of max_rows");
-      expect(!variant.span_rows || (l.rows == LLMC_ROWS_QUERY_TILES && variant.max_rows != UINT32_MAX),
+      expect(!fused || (l.rows != LLMC_ROWS_QUERY_TILES && variant.max_rows != UINT32_MAX),
+             where + ": variant " + std::to_string(v) + " is one of several launches, but over query tiles or on all steps");
+      expect(!variant.span_rows || fused || (l.rows == LLMC_ROWS_QUERY_TILES && variant.max_rows != UINT32_MAX),
              where + ": variant " + std::to_string(v) + " works on spans of the cache, but not over query tiles or on all steps");
       last = variant.max_rows;
       if (std::string_view(m.target) == "cuda")

@@ -30,7 +30,7 @@ StepBuffers::StepBuffers(const llmc_module_v1 &module, const llmc_program_v1 &pr
       if (program.launches[i].rows != LLMC_ROWS_QUERY_TILES)
         continue;
       tiles_[variant.row_block];
-      if (!variant.span_rows)
+      if (!variant.span_rows || variant.span_rows == LLMC_FUSED)
         continue;
       spans_[variant.row_block].variant = variant; // the same in every layer
       spans_[variant.row_block].next = *(&variant + 1);
@@ -293,7 +293,7 @@ bool StepBuffers::readsContexts(const llmc_launch_v1 &launch) {
 
 bool StepBuffers::takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows) const {
   if (launch.rows != LLMC_ROWS_QUERY_TILES || !variant.span_rows)
-    return rows <= variant.max_rows;
+    return rows <= variant.max_rows && !(apart_ && variant.span_rows == LLMC_FUSED);
   return spans_.at(variant.row_block).taken;
 }
 

@@ -56,6 +56,8 @@ public:
   LaunchPlan plan(const llmc_launch_v1 &launch) const;
   /// What a launch does beside that: in steps of prompts and of single tokens spans are for these, tiles for the rest. No units: nothing.
   LaunchPlan rest(const llmc_launch_v1 &launch) const;
+  /// Whether launches stay apart that could be one (LLMC_FUSED): where their results are wanted.
+  void keepApart(bool apart) { apart_ = apart; }
   /// Steps of equal form have equal plans and equal places of the fields (where the block table is copied), but for the number of
   /// spans and the places that depend on it, which steps of equal contexts() have.
   using Form = std::vector<uint32_t>;
@@ -113,6 +115,7 @@ private:
   uint32_t largest_ = 0;            // new tokens of a sequence
   bool maySplit_ = false, split_ = false; // whether every launch over tiles has a variant of spans first; whether rest() has units
   std::vector<uint32_t> order_;           // of the sequences: the longest contexts first
+  bool apart_ = false;
 };
 
 } // namespace llmc

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <utility>
 
 namespace llmc {
 
@@ -85,14 +86,19 @@ void print(const llmc_module_v1 &module, const Profile::Step &step) {
   const StepShape shape{step.sequences, step.tokens, step.context};
   std::map<std::pair<std::string, std::string>, KernelTime> kernels; // op without layer, kernel
   double sum = 0;
+  LaunchWork elsewhere; // of launches whose work a later one does
   for (uint32_t i = 0; i < module.program.num_launches; ++i) {
     const Profile::Launch &measured = step.launches[i];
+    const llmc_cost_v1 *cost = costOf(module, module.program.launches[i]);
+    if (cost)
+      elsewhere += workOf(*cost, module.program.launches[i], shape);
+    sum += measured.seconds;
+    if (formOf(module.program.launches[i], shape).units == 0)
+      continue;
     KernelTime &kernel = kernels[{opInLayer(measured.op, measured.layer), measured.kernel}];
     ++kernel.launches;
     kernel.seconds += measured.seconds;
-    sum += measured.seconds;
-    if (const llmc_cost_v1 *cost = costOf(module, module.program.launches[i]))
-      kernel.work += workOf(*cost, module.program.launches[i], shape);
+    kernel.work += std::exchange(elsewhere, {});
   }
   std::vector<std::pair<double, const decltype(kernels)::value_type *>> order;
   for (const auto &entry : kernels)

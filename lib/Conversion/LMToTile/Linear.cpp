@@ -8,8 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Lowering.h"
-#include "Schedule.h"
+#include "NormedRows.h"
+
+#include "llmc/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -27,6 +28,7 @@ struct Product {
   tile::Format format;  // of the weight
   int64_t k, n;         // padded k; result columns (padded)
   unsigned weightBuffer;
+  Value rows = {}; // the left operand; null: the kernel's first buffer
   int64_t panels = 1, stepK = 32; // of a unit; k of a step
   int64_t partK = 32;             // k of a product: a step's record may be longer than the registers are many
   bool ragged = false;            // the last unit has panels past the weight's end
@@ -99,7 +101,7 @@ static KernelBuilder::Values multiplyPart(KernelBuilder &k, const Product &p, Ar
     return results;
   }
   bool rounded = lm::inputFormat(p.arith) == lm::Format::BF16;
-  Value a = k.load(k.vecOf({tokens, width}, rounded ? Type(k.b.getBF16Type()) : k.f32()), k.buffer(0), {row, column});
+  Value a = k.load(k.vecOf({tokens, width}, rounded ? Type(k.b.getBF16Type()) : k.f32()), p.rows ? p.rows : k.buffer(0), {row, column});
   tile::DotArith arith = p.codes                           ? tile::DotArith::BF16_G32
                          : p.arith == lm::Arith::BF16      ? tile::DotArith::BF16
                          : p.arith == lm::Arith::BF16_EO32 ? tile::DotArith::BF16_EO32
@@ -205,8 +207,81 @@ static Value splitPairs(KernelBuilder &k, Value weights) {
   return tile::ViewOp::create(k.b, k.loc, MemRefType::get(shape, type.getElementType()), weights, 0);
 }
 
+/// Arguments beside those of the product, and variants beside its: those that normalise their rows.
+static void takeNormedRows(Dispatch &dispatch, std::optional<NormedRows> &normed, SmallVectorImpl<Type> &buffers) {
+  if (!normed)
+    return;
+  MLIRContext *context = dispatch.context();
+  normed->inputBuffer = buffers.size();
+  dispatch.inputs.push_back(normed->input);
+  buffers.push_back(rowsType(context, normed->columns, Float32Type::get(context)));
+}
+
+/// The same of weights, which come behind the inputs.
+static void takeNormWeight(Dispatch &dispatch, std::optional<NormedRows> &normed, SmallVectorImpl<Type> &buffers) {
+  if (!normed)
+    return;
+  dispatch.cost = costOf(dispatch); // of the product alone: the normalisation has its own
+  normed->weightBuffer = buffers.size();
+  dispatch.weight(normed->weight);
+  buffers.push_back(weightType(lookupWeight(dispatch.op, normed->weight)));
+}
+
+/// Adds a variant to a product's dispatch; one that normalises its rows is named after how many.
+static void addVariant(Dispatch &dispatch, const LinearSchedule &schedule, int64_t blocks, std::string name, const std::optional<NormedRows> &normed,
+                       ArrayRef<Type> buffers, Product &p, llvm::function_ref<void(KernelBuilder &)> build) {
+  if (schedule.ownRows)
+    name += "n" + std::to_string(schedule.maxRows) + epsName(normed->eps);
+  dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
+    describe(k, schedule);
+    p.rows = schedule.ownRows ? buildNormedRows(k, *normed, schedule) : Value();
+    build(k);
+  }, schedule.ownRows || !blocks ? LLMC_FUSED : 0);
+}
+
 static std::string productName(const Product &p, int64_t k, int64_t n) {
   return (lm::stringifyArith(p.arith) + (p.codes ? "_g32_" : "_") + tile::stringifyFormat(p.format) + "_" + Twine(k) + "x" + Twine(n)).str();
+}
+
+static Epilogue epilogueOf(lm::LinearOp op, int64_t panels) {
+  if (op.getBias())
+    return Epilogue::Bias;
+  return !op.getResidual() ? Epilogue::None : panels % 8 ? Epilogue::RaggedResidual : Epilogue::Residual;
+}
+
+static SmallVector<LinearSchedule> schedulesOf(const Product &p, Epilogue epilogue, int64_t panels, const std::optional<NormedRows> &normed = {}) {
+  SmallVector<LinearSchedule> schedules = linearSchedules(p.arith, p.wide(), p.needs(epilogue), panels, p.k, p.unpacks());
+  if (normed)
+    addNormedSchedules(schedules, *normed);
+  return schedules;
+}
+
+KernelBuilder::Values llmc::accumulateHalves(KernelBuilder &k, Value own, int64_t columns, Value halves, Value head, Value panel, Value row,
+                                             const LinearSchedule &schedule) {
+  Product p{lm::Arith::BF16, tile::Format::BF16NK, pad32(columns), 0, 0, own};
+  p.panels = 2;
+  p.stepK = p.partK = schedule.stepK;
+  auto place = [&](int64_t which) -> PanelPlace { return {halves, {head, k.index(which), panel}}; };
+  return accumulate(k, p, {place(0), place(1)}, row, schedule.tokens, schedule);
+}
+
+uint32_t llmc::rowsNormedByUsers(lm::RMSNormOp norm) {
+  if (!norm->hasOneUse())
+    return 0;
+  Operation *user = *norm->user_begin();
+  auto most = [&](auto op, Epilogue epilogue, int64_t panelColumns, bool gated) -> uint32_t {
+    lm::WeightOp weight = lookupWeight(op, op.getWeightAttr());
+    int64_t k = pad32(weight.getShape()[1]);
+    Product p{*op.getArith(), formatOf(*weight.getLayout()), k, 0, 0};
+    p.gated = gated;
+    return p.wide() ? rowsNormed(schedulesOf(p, epilogue, panelColumns / 16).front(), k, stepColumns(op, k)) : 0;
+  };
+  if (auto linear = dyn_cast<lm::LinearOp>(user)) {
+    int64_t n = pad32(columnsOf(linear.getResult()));
+    return most(linear, epilogueOf(linear, n / 16), n, false);
+  }
+  auto gated = dyn_cast<lm::GatedLinearOp>(user);
+  return gated ? most(gated, Epilogue::Gated, columnsOf(gated.getResult()), true) : 0;
 }
 
 namespace {
@@ -220,6 +295,11 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     Product p{*op.getArith(), formatOf(*weight.getLayout()), pad32(kLogical), pad32(n), 0};
     bool residual = !!op.getResidual(), bias = !!op.getBias();
     MLIRContext *context = op.getContext();
+    std::optional<NormedRows> normed = normedRows(op.getInputs().front());
+    bool rotated = normed && rotatesProducts(op);
+    uint32_t left = rotated ? normed->most : 0; // to the op behind
+    if (rotated)
+      normed.reset();
     llvm::append_range(dispatch.inputs, op.getInputs());
     SmallVector<Type> buffers = formatTypes(context, kLogical, lm::inputFormat(p.arith));
     if (residual) {
@@ -227,6 +307,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
       buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
     }
     unsigned residualBuffer = buffers.size() - 1;
+    takeNormedRows(dispatch, normed, buffers);
     p.weightBuffer = buffers.size();
     dispatch.weight(op.getWeightAttr());
     buffers.push_back(weightType(weight));
@@ -235,17 +316,23 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
       dispatch.weight(op.getBiasAttr());
       buffers.push_back(weightType(lookupWeight(op, op.getBiasAttr())));
     }
+    takeNormWeight(dispatch, normed, buffers);
     unsigned out = buffers.size();
     buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
 
     int64_t panels = p.n / 16;
-    Epilogue epilogue = bias ? Epilogue::Bias : !residual ? Epilogue::None : panels % 8 ? Epilogue::RaggedResidual : Epilogue::Residual;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), p.needs(epilogue), panels, p.k, p.unpacks())) {
+    SmallVector<LinearSchedule> schedules = schedulesOf(p, epilogueOf(op, panels), panels, normed);
+    if (rotated) {
+      LinearSchedule none = schedules.front();
+      none.maxRows = left;
+      schedules.insert(schedules.begin(), none);
+    }
+    for (const LinearSchedule &schedule : schedules) {
       int64_t blocks = p.take(schedule, panels);
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
-                         "_" + schedule.name.str();
-      dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
-        describe(k, schedule);
+                         (normed ? "_normed_" : "_") + schedule.name.str();
+      bool elsewhere = rotated && &schedule == &schedules.front();
+      addVariant(dispatch, schedule, elsewhere ? 0 : blocks, name, normed, buffers, p, [&](KernelBuilder &k) {
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           Value panel = p.panels == 1 ? unit : k.mulIndex(unit, p.panels);
           Value y = accumulate(k, p, PanelPlace{k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule)[0];
@@ -260,7 +347,9 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
         });
       });
     }
-    dispatch.replace(rewriter);
+    rt::DispatchOp product = dispatch.replace(rewriter);
+    if (rotated)
+      markRotated(product, schedules.front().parts);
     return success();
   }
 };
@@ -274,11 +363,14 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     Product p{*op.getArith(), formatOf(*weight.getLayout()), pad32(kLogical), n, 0};
     p.gated = true;
     MLIRContext *context = op.getContext();
+    std::optional<NormedRows> normed = normedRows(op.getInputs().front());
     llvm::append_range(dispatch.inputs, op.getInputs());
     SmallVector<Type> buffers = formatTypes(context, kLogical, lm::inputFormat(p.arith));
+    takeNormedRows(dispatch, normed, buffers);
     p.weightBuffer = buffers.size();
     dispatch.weight(op.getWeightAttr());
     buffers.push_back(weightType(weight));
+    takeNormWeight(dispatch, normed, buffers);
     unsigned out = buffers.size();
     llvm::append_range(buffers, formatTypes(context, n, op.getFormat()));
     Type element = getElementTypeOrSelf(op.getResult());
@@ -290,13 +382,12 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     // n is a multiple of 16 (lm-fuse-gate-up); an odd panel leaves 16 columns of padding to be zeroed.
     int64_t pairs = n / 16;
     bool ragged = n % 32;
-    for (const LinearSchedule &schedule : linearSchedules(p.arith, p.wide(), Epilogue::Gated, pairs, p.k, p.unpacks())) {
+    for (const LinearSchedule &schedule : schedulesOf(p, Epilogue::Gated, pairs, normed)) {
       int64_t blocks = p.take(schedule, pairs);
-      std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + schedule.name.str();
-      dispatch.variant(schedule.maxRows, schedule.rowBlock, blocks, name, buffers, [&](KernelBuilder &k) {
+      std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + (normed ? "normed_" : "") + schedule.name.str();
+      addVariant(dispatch, schedule, blocks, name, normed, buffers, p, [&](KernelBuilder &k) {
         bool gpu = p.arith == lm::Arith::BF16;
         Value weights = k.buffer(p.weightBuffer), split = gpu ? splitPairs(k, weights) : Value();
-        describe(k, schedule);
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           auto place = [&](int64_t which) -> PanelPlace {
             if (split)

@@ -54,7 +54,7 @@ void Dispatch::variant(uint32_t maxRows, uint32_t rowBlock, uint32_t colBlocks, 
   variants.push_back(rt::VariantAttr::get(context(), maxRows, FlatSymbolRefAttr::get(context(), name), rowBlock, colBlocks, spanRows));
 }
 
-void Dispatch::replace(PatternRewriter &rewriter) {
+rt::DispatchOp Dispatch::replace(PatternRewriter &rewriter) {
   std::string name = valueName(op);
   SmallVector<Type> results(op->getResultTypes());
   llvm::append_range(results, scratch);
@@ -63,6 +63,7 @@ void Dispatch::replace(PatternRewriter &rewriter) {
       rewriter.getArrayAttr(fields), rt::RowsAttr::get(context(), rows), rewriter.getArrayAttr(variants),
       rewriter.getI32IntegerAttr(lm::layerOf(name)), /*reference_weights=*/UnitAttr(), cost ? cost : costOf(*this));
   rewriter.replaceOp(op, dispatch.getResults().take_front(op->getNumResults()));
+  return dispatch;
 }
 
 lm::WeightOp llmc::lookupWeight(Operation *user, FlatSymbolRefAttr symbol) {

@@ -36,7 +36,7 @@ struct Dispatch {
   void variant(uint32_t maxRows, uint32_t rowBlock, uint32_t colBlocks, llvm::StringRef name,
                llvm::ArrayRef<mlir::Type> buffers, llvm::function_ref<void(KernelBuilder &)> build, uint32_t spanRows = 0);
   /// Replaces the op.
-  void replace(mlir::PatternRewriter &rewriter);
+  rt::DispatchOp replace(mlir::PatternRewriter &rewriter);
 };
 
 /// What `dispatch.op`, computed by one launch, must compute and move (Cost.cpp).

@@ -1,6 +1,8 @@
 //===- Rope.cpp - rotary embedding and cache writes to tile ---------------===//
 
-#include "Lowering.h"
+#include "NormedRows.h"
+
+#include "llmc/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -174,6 +176,82 @@ struct LowerKVAppend : OpRewritePattern<lm::KVAppendOp> {
   }
 };
 
+/// Arguments for the variants that multiply themselves; the work of this launch alone stays what it was.
+static void takeProduct(Dispatch &dispatch, RotatedProduct &product, SmallVectorImpl<Type> &buffers) {
+  dispatch.cost = costOf(dispatch);
+  MLIRContext *context = dispatch.context();
+  product.normed.inputBuffer = buffers.size();
+  dispatch.inputs.push_back(product.normed.input);
+  buffers.push_back(rowsType(context, product.normed.columns, Float32Type::get(context)));
+  product.weightBuffer = buffers.size();
+  product.normed.weightBuffer = product.weightBuffer + 1;
+  for (FlatSymbolRefAttr weight : {product.weight, product.normed.weight}) {
+    dispatch.weight(weight);
+    buffers.push_back(weightType(lookupWeight(dispatch.op, weight)));
+  }
+}
+
+static constexpr int64_t kPairs = 32; // of a unit, of one head
+
+/// A unit: 32 pairs of a head of q, k or v, of all rows.
+static void rotateProduct(KernelBuilder &k, const RotatedProduct &product, const KVGeometry &kv, int64_t heads, unsigned slots,
+                          const LinearSchedule &schedule) {
+  int64_t headDim = kv.kDim, units = headDim / (2 * kPairs), tokens = schedule.tokens;
+  Value own = buildNormedRows(k, product.normed, schedule);
+  auto weights = cast<MemRefType>(k.buffer(product.weightBuffer).getType());
+  auto halvesType = MemRefType::get({heads + 2 * kv.heads, 2, headDim / 32, 16, weights.getDimSize(2)}, weights.getElementType());
+  Value halves = tile::ViewOp::create(k.b, k.loc, halvesType, k.buffer(product.weightBuffer), 0);
+  int64_t columnBlocks = units * (heads + 2 * kv.heads);
+  Value unit = k.remIndex(k.unit(), columnBlocks), row = k.mulIndex(k.divIndex(k.unit(), columnBlocks), schedule.rowBlock);
+  Value head = k.divIndex(unit, units), part = k.remIndex(unit, units), pair = k.mulIndex(part, kPairs);
+  KernelBuilder::Values y = accumulateHalves(k, own, product.normed.columns, halves, head, k.mulIndex(part, kPairs / 16), row, schedule);
+  auto table = [&](Value column) { return k.load(k.vec({tokens, kPairs}), k.buffer(1), {row, column}); };
+  Value cosines = table(pair), sines = table(k.addIndex(pair, headDim / 2));
+  auto below = [&](int64_t limit) -> Value { return arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::ult, head, k.index(limit)); };
+  Value rotates = below(heads + kv.heads), asks = below(heads);
+  auto rounded = [&](Value rotated, Value plain) -> Value {
+    return arith::TruncFOp::create(k.b, k.loc, k.vecOf({tokens, kPairs}, k.b.getBF16Type()), k.select(rotates, rotated, plain));
+  };
+  Value low = rounded(k.sub(k.mul(y[0], cosines), k.mul(y[1], sines)), y[0]);
+  Value high = rounded(k.add(k.mul(y[1], cosines), k.mul(y[0], sines)), y[1]);
+  Value yes = arith::ConstantOp::create(k.b, k.loc, k.b.getBoolAttr(true));
+  auto notYet = [&](Value x) -> Value { return arith::XOrIOp::create(k.b, k.loc, x, yes); };
+  Value query = tile::ViewOp::create(k.b, k.loc, rowsType(k.b.getContext(), heads * headDim, k.b.getBF16Type()), k.buffer(slots + 1), 0);
+  Value column = k.addIndex(k.mulIndex(head, headDim), pair), second = k.addIndex(pair, headDim / 2);
+  Value secondColumn = k.addIndex(column, headDim / 2);
+  Value keys = tile::ViewOp::create(k.b, k.loc, kv.keysType, k.buffer(2), 0);
+  Value values = tile::ViewOp::create(k.b, k.loc, kv.valuesType, k.buffer(2), kv.valuesOffset);
+  auto append = [&](Value condition, Value view, int64_t before) {
+    Value of = arith::SubIOp::create(k.b, k.loc, head, k.index(before));
+    k.when(condition, [&] {
+      tile::ScatterOp::create(k.b, k.loc, low, view, ValueRange{of, pair}, k.buffer(slots), row, k.rows());
+      tile::ScatterOp::create(k.b, k.loc, high, view, ValueRange{of, second}, k.buffer(slots), row, k.rows());
+    });
+  };
+  Value isKey = arith::AndIOp::create(k.b, k.loc, rotates, notYet(asks)), isValue = notYet(rotates);
+  k.when(asks, [&] {
+    k.store(low, query, {row, column}, k.rows());
+    k.store(high, query, {row, secondColumn}, k.rows());
+  });
+  append(isKey, keys, heads);
+  append(isValue, values, heads + kv.heads);
+}
+
+/// Variants for few tokens that normalise, multiply, rotate and append.
+static void addProductVariants(Dispatch &dispatch, const RotatedProduct &product, const KVGeometry &kv, int64_t heads, StringRef name,
+                               ArrayRef<Type> buffers, unsigned slots) {
+  LinearSchedule one{"v", 1, 1, 1, 1, 0, 4, 64, product.parts, true};
+  uint32_t units = static_cast<uint32_t>((heads + 2 * kv.heads) * kv.kDim / (2 * kPairs));
+  for (const LinearSchedule &schedule : normedSchedules(one, product.normed)) {
+    std::string form = (name + "_" + Twine(product.normed.columns) + (product.parts > 1 ? "p2" : "") + "n" + Twine(schedule.maxRows) +
+                        epsName(product.normed.eps)).str();
+    dispatch.variant(schedule.maxRows, schedule.rowBlock, units, form, buffers, [&](KernelBuilder &k) {
+      k.kernel->setAttr("pipelined", k.b.getUnitAttr());
+      rotateProduct(k, product, kv, heads, slots, schedule);
+    }, LLMC_FUSED);
+  }
+}
+
 struct LowerRopeAppend : OpRewritePattern<lm::RopeAppendOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lm::RopeAppendOp op, PatternRewriter &rewriter) const override {
@@ -188,19 +266,23 @@ struct LowerRopeAppend : OpRewritePattern<lm::RopeAppendOp> {
     MLIRContext *context = op.getContext();
     SmallVector<Type> buffers{headsType(context, heads + 2 * kv.heads, headDim, rewriter.getF32Type()),
                               rowsType(context, 2 * pairs, rewriter.getF32Type()),
-                              MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type()),
-                              MemRefType::get({ShapedType::kDynamic}, rewriter.getI32Type()),
-                              headsType(context, heads, headDim, getElementTypeOrSelf(op.getQuery().getType()))};
+                              MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type())};
+    std::optional<RotatedProduct> product = rotatedProduct(op.getInput());
+    if (product)
+      takeProduct(dispatch, *product, buffers);
+    unsigned slots = buffers.size(), out = slots + 1;
+    buffers.push_back(MemRefType::get({ShapedType::kDynamic}, rewriter.getI32Type()));
+    buffers.push_back(headsType(context, heads, headDim, getElementTypeOrSelf(op.getQuery().getType())));
     bool narrow = getElementTypeOrSelf(op.getQuery().getType()).isBF16();
     std::string name = ("rope_append_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + Twine(pairs) +
-                        (narrow ? "_bf16" : "")).str();
+                        (narrow ? "_bf16" : "") + (product ? "_product" : "")).str();
     auto query = [&](KernelBuilder &k, Value row, Value head) {
-      storeHead(k, rotate(k, k.buffer(0), k.buffer(1), row, head, headDim, pairs), k.buffer(4), row, head, pairs);
+      storeHead(k, rotate(k, k.buffer(0), k.buffer(1), row, head, headDim, pairs), k.buffer(out), row, head, pairs);
     };
     auto append = [&](KernelBuilder &k, Value row, llvm::function_ref<void(llvm::function_ref<void(Value)>)> forHeads) {
       Value keys = tile::ViewOp::create(k.b, k.loc, kv.keysType, k.buffer(2), 0);
       Value values = tile::ViewOp::create(k.b, k.loc, kv.valuesType, k.buffer(2), kv.valuesOffset);
-      withSlot(k, k.buffer(3), row, [&](Value block, Value token) {
+      withSlot(k, k.buffer(slots), row, [&](Value block, Value token) {
         forHeads([&](Value head) {
           Rotated y = rotate(k, k.buffer(0), k.buffer(1), row, k.addIndex(head, heads), headDim, pairs);
           storeKey(k, kv, keys, block, head, token, y.low, 0);
@@ -211,6 +293,8 @@ struct LowerRopeAppend : OpRewritePattern<lm::RopeAppendOp> {
         });
       });
     };
+    if (product)
+      addProductVariants(dispatch, *product, kv, heads, name, buffers, slots);
     if (isForGPU(op)) { // few tokens: a unit is a head, so that no head waits for another's loads
       int64_t units = heads + kv.heads;
       dispatch.variant(kHeadsApart, 1, units, name + "_heads", buffers, [&](KernelBuilder &k) {
@@ -220,12 +304,12 @@ struct LowerRopeAppend : OpRewritePattern<lm::RopeAppendOp> {
         k.when(compared(arith::CmpIPredicate::uge, first), [&] {
           append(k, row, [&](llvm::function_ref<void(Value)> body) { body(arith::SubIOp::create(k.b, k.loc, head, first)); });
         });
-        k.when(compared(arith::CmpIPredicate::eq, k.index(0)), [&] { zeroPadding(k, k.buffer(4), row, heads, headDim); });
+        k.when(compared(arith::CmpIPredicate::eq, k.index(0)), [&] { zeroPadding(k, k.buffer(out), row, heads, headDim); });
       });
     }
     dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
       k.loop(k.index(0), k.index(heads), 1, [&](Value head) { query(k, k.unit(), head); });
-      zeroPadding(k, k.buffer(4), k.unit(), heads, headDim);
+      zeroPadding(k, k.buffer(out), k.unit(), heads, headDim);
       append(k, k.unit(), [&](llvm::function_ref<void(Value)> body) { k.loop(k.index(0), k.index(kv.heads), 1, body); });
     });
     dispatch.replace(rewriter);

@@ -6,16 +6,28 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Lowering.h"
+#include "NormedRows.h"
+
+#include "llmc/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace llmc;
 
 namespace {
+
+/// Row `id` of a table of dense rows, all its columns asked for at once.
+static void copyDenseRow(KernelBuilder &k, MemRefType table, Value id, int64_t columns) {
+  Type bf16 = k.b.getBF16Type();
+  Value rows = tile::ViewOp::create(k.b, k.loc, MemRefType::get({table.getDimSize(0) * 16, table.getDimSize(2)}, bf16), k.buffer(0), 0);
+  int64_t step = stepColumns(k.kernel, columns);
+  forEachStep(k, columns, step, [&](Value column) {
+    Value x = k.load(k.vecOf({step}, bf16), rows, {id, column});
+    k.store(arith::ExtFOp::create(k.b, k.loc, k.vec({step}), x), k.buffer(2), {k.unit(), column});
+  });
+}
 
 struct LowerEmbedding : OpRewritePattern<lm::EmbeddingOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -37,6 +49,8 @@ struct LowerEmbedding : OpRewritePattern<lm::EmbeddingOp> {
         tile::CheckOp::create(k.b, k.loc, k.load(k.b.getI32Type(), k.buffer(1), {k.unit()}), k.i32(weight.getShape()[0]), "token id");
       int64_t recordK = tile::recordK(format), width = std::max<int64_t>(recordK, 32);
       bool dense = format == tile::Format::BF16NK; // [panels, 16, k]
+      if (dense && isForGPU(op))
+        return copyDenseRow(k, cast<MemRefType>(buffers[0]), id, columns);
       auto copy = [&](Value step, int64_t groups) {
         Value column = k.mulIndex(step, width);
         Value row = k.loadPacked(k.packed(groups * 32, 16, format), k.buffer(0),
@@ -70,42 +84,45 @@ struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
     SmallVector<Type> buffers{rowsType(context, columns, rewriter.getF32Type()), weightType(lookupWeight(op, op.getWeightAttr()))};
     llvm::append_range(buffers, formatTypes(context, columns, format));
     double eps = op.getEps().convertToDouble();
-    std::string name = "rms_norm_" + std::to_string(columns) + "_" + formatName(format);
-    if (static_cast<float>(eps) != 1e-5f) // part of the name where it is not the usual one: kernels are shared by name
-      name += "_eps" + llvm::utohexstr(llvm::bit_cast<uint32_t>(static_cast<float>(eps)));
+    std::string name = "rms_norm_" + std::to_string(columns) + "_" + formatName(format) + epsName(eps);
     int64_t step = stepColumns(op, columns);
     int64_t steps = pad32(columns) / step;
     // A GPU has the whole row in its registers: it is read once, the weight with it.
     bool held = isForGPU(op) && steps <= kHeldSteps && columns <= kHeldColumns;
-    dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
+    auto build = [&](KernelBuilder &k) {
       Value row = k.unit();
       SmallVector<Value> xs, ws;
       for (int64_t i = 0; held && i < steps; ++i) {
         xs.push_back(k.load(k.vec({step}), k.buffer(0), {row, k.index(i * step)}));
         ws.push_back(k.load(k.vec({step}), k.buffer(1), {k.index(0), k.index(i * step)}));
       }
-      Value squares = held ? k.splat({step}, 0.0) : k.loop(k.index(0), k.index(pad32(columns)), step, {k.splat({step}, 0.0)},
+      if (held) {
+        for (auto [i, y] : llvm::enumerate(normalise(k, xs, ws, columns, eps)))
+          writeColumns(k, y, format, 2, row, k.index(static_cast<int64_t>(i) * step));
+        return;
+      }
+      Value squares = k.loop(k.index(0), k.index(pad32(columns)), step, {k.splat({step}, 0.0)},
                              [&](Value column, ValueRange acc) -> KernelBuilder::Values {
         Value x = k.load(k.vec({step}), k.buffer(0), {row, column});
         return {k.fma(x, x, acc[0])};
       })[0];
-      for (Value x : xs)
-        squares = k.fma(x, x, squares);
       Value sum = k.reduce(tile::Reduction::Add, squares);
       Value mean = k.div(sum, k.number(columns));
       Value root = math::SqrtOp::create(k.b, k.loc, k.add(mean, k.number(eps)));
       Value factor = k.spread(k.div(k.number(1.0), root), {step});
-      for (auto [i, x, w] : llvm::enumerate(xs, ws))
-        writeColumns(k, k.mul(k.mul(x, factor), w), format, 2, row, k.index(static_cast<int64_t>(i) * step));
-      if (held)
-        return;
       forEachStep(k, columns, step, [&](Value column) {
         Value x = k.load(k.vec({step}), k.buffer(0), {row, column});
         Value w = k.load(k.vec({step}), k.buffer(1), {k.index(0), column});
         writeColumns(k, k.mul(k.mul(x, factor), w), format, 2, row, column);
       });
-    });
-    dispatch.replace(rewriter);
+    };
+    uint32_t left = held && format == lm::Format::BF16 ? rowsNormedByUsers(op) : 0;
+    if (left) // to the product behind
+      dispatch.variant(left, 1, /*colBlocks=*/0, name, buffers, build, LLMC_FUSED);
+    dispatch.variant(kAllRows, 1, 1, name, buffers, build);
+    rt::DispatchOp norm = dispatch.replace(rewriter);
+    if (left)
+      markNormed(norm, eps, left);
     return success();
   }
 };

@@ -58,6 +58,7 @@ public:
 private:
   // A thread's share of the later passes stays small: every element takes some hundred instructions.
   static constexpr int64_t kSearchStep = 4096, kStep = 1024;
+  static constexpr int64_t kTogether = 2; // steps of the search: one row has one multiprocessor, which waits for memory
   void widen(int64_t wanted) { step = std::min(wanted, static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(pad32(columns))))); }
 
   Type i32s(Type element) { return k.vecOf({step}, element); }
@@ -96,9 +97,12 @@ private:
   int64_t steps() const { return (pad32(columns) + step - 1) / step; }
   KernelBuilder::Values overColumns(Value count, ValueRange inits, llvm::function_ref<KernelBuilder::Values(Step, ValueRange)> body) {
     return k.loop(k.index(0), count, 1, inits, [&](Value number, ValueRange carried) {
-      Value first = k.mulIndex(number, step);
-      return body({k.minIndex(first, k.index(pad32(columns) - step)), first}, carried);
+      return body(stepAt(number), carried);
     });
+  }
+  Step stepAt(Value number) {
+    Value first = k.mulIndex(number, step);
+    return {k.minIndex(first, k.index(pad32(columns) - step)), first};
   }
 
   /// Id of the largest of `values`, the lowest on ties; and that value.
@@ -111,17 +115,31 @@ private:
     return {arith::SubIOp::create(k.b, k.loc, k.i32(kTop), furthest), top};
   }
 
+  /// The largest logit so far of each column of a step, its id, and whether one was not finite; `x` are those of the step `at`.
+  KernelBuilder::Values larger(Step at, Value x, ValueRange carried) {
+    auto [id, token] = tokens(at);
+    Value finite = arith::CmpFOp::create(k.b, k.loc, arith::CmpFPredicate::OEQ, k.sub(x, x), k.splat({step}, 0.0));
+    Value worse = k.select(token, k.select(finite, carried[2], ints(1)), carried[2]);
+    x = k.select(token, x, k.splat({step}, kNone));
+    Value better = k.greater(x, carried[0]);
+    return {k.select(better, x, carried[0]), k.select(better, id, carried[1]), worse};
+  }
+
   /// The largest logit's id.
   Value findLargest() {
     KernelBuilder::Values inits{k.splat({step}, kNone), ints(0), ints(0)};
-    auto state = overColumns(k.index(steps()), inits, [&](Step at, ValueRange carried) -> KernelBuilder::Values {
-      auto [id, token] = tokens(at);
-      Value x = logits(at);
-      Value finite = arith::CmpFOp::create(k.b, k.loc, arith::CmpFPredicate::OEQ, k.sub(x, x), k.splat({step}, 0.0));
-      Value worse = k.select(token, k.select(finite, carried[2], ints(1)), carried[2]);
-      x = k.select(token, x, k.splat({step}, kNone));
-      Value better = k.greater(x, carried[0]);
-      return {k.select(better, x, carried[0]), k.select(better, id, carried[1]), worse};
+    int64_t together = steps() > kTogether ? kTogether : 1, rounds = (steps() + together - 1) / together;
+    auto state = k.loop(k.index(0), k.index(rounds), 1, inits, [&](Value round, ValueRange carried) {
+      SmallVector<Step> places;
+      SmallVector<Value> xs; // all asked for before the first is looked at
+      for (int64_t i = 0; i < together; ++i) {
+        places.push_back(stepAt(k.addIndex(k.mulIndex(round, together), i)));
+        xs.push_back(logits(places.back()));
+      }
+      KernelBuilder::Values best(carried);
+      for (auto [at, x] : llvm::zip_equal(places, xs))
+        best = larger(at, x, best);
+      return best;
     });
     auto [id, top] = best(state[0], state[1]);
     largest = top;

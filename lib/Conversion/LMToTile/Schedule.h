@@ -21,6 +21,7 @@ struct LinearSchedule {
   int64_t splits = 1;     ///< warps of a GPU that share the k of a unit
   int64_t crews = 1;      ///< warpgroups that take units by turns
   int64_t stepTime = 0;   ///< nanoseconds of a step of a pipeline, where tilesFor chooses from it
+  int64_t ownRows = 0;    ///< rows that a unit normalises together, where it does so itself (NormedRows.h)
 };
 
 /// Units that run at a time take so many blocks of rows by turns with as many blocks of columns as there are CTAs for: both

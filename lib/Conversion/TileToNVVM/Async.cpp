@@ -307,33 +307,39 @@ static Value joined(OpBuilder &b, Location loc, const Values &chains, size_t eac
 }
 
 LogicalResult Emitter::emitWarpgroupDot(tile::WarpgroupDotOp op) {
-  auto ringA = cast<tile::RingType>(op.getA().getType()), ringB = cast<tile::RingType>(op.getB().getType());
+  auto tokens = cast<tile::RingType>(op.getA().getType());
+  Value slot = slotOf(scalar(op.getRoundA()), tokens.getStages()).first;
+  // 16 k are 32 bytes further in each row.
+  return startProducts(op, op.getAcc(), descriptor(op.getA(), slot, {}), 2, tokens.getRows(), op.getB(), op.getRoundB());
+}
+
+LogicalResult Emitter::startProducts(Operation *op, Value acc, Value tokens, int64_t advance, int64_t rows, Value ring, Value round) {
+  auto ringB = cast<tile::RingType>(ring.getType());
   int64_t blocks = ringB.getRows() / (16 * cta.warps()); // of 64 columns, of a warpgroup
   if (ringB.getRows() % (16 * cta.warps()) || blocks > 2)
-    return op.emitOpError("expected 64 or 128 rows of the right operand for each warpgroup, got ") << ringB.getRows();
-  Value slotA = slotOf(scalar(op.getRoundA()), ringA.getStages()).first, slotB = slotOf(scalar(op.getRoundB()), ringB.getStages()).first;
+    return op->emitOpError("expected 64 or 128 rows of the right operand for each warpgroup, got ") << ringB.getRows();
+  Value slotB = slotOf(scalar(round), ringB.getStages()).first;
   Value first = mul(arith::DivUIOp::create(b, loc, warp, index(4)), 64);
-  Value tokens = descriptor(op.getA(), slotA, {});
-  size_t each = static_cast<size_t>(ringA.getRows() / 2);
+  size_t each = static_cast<size_t>(rows / 2);
   Values weights, chains;
   for (int64_t block = 0; block < blocks; ++block) {
-    weights.push_back(descriptor(op.getB(), slotB, add(first, 16 * cta.warps() * block)));
-    chains.push_back(blocks == 1 ? scalar(op.getAcc()) : registersOf(b, loc, scalar(op.getAcc()), each * block, each));
+    weights.push_back(descriptor(ring, slotB, add(first, 16 * cta.warps() * block)));
+    chains.push_back(blocks == 1 ? scalar(acc) : registersOf(b, loc, scalar(acc), each * block, each));
   }
   NVVM::WgmmaFenceAlignedOp::create(b, loc);
-  for (int64_t step = 0; step < 4; ++step) // 16 k are 32 bytes further in each row
+  for (int64_t step = 0; step < 4; ++step)
     for (auto [chain, start] : llvm::zip_equal(chains, weights)) {
-      auto advanced = [&](Value start) -> Value {
-        return step ? arith::AddIOp::create(b, loc, start, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(2 * step))).getResult() : start;
+      auto advanced = [&](Value start, int64_t by) -> Value {
+        return step ? arith::AddIOp::create(b, loc, start, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(by * step))).getResult() : start;
       };
-      chain = NVVM::WgmmaMmaAsyncOp::create(b, loc, chain.getType(), chain, advanced(start), advanced(tokens),
+      chain = NVVM::WgmmaMmaAsyncOp::create(b, loc, chain.getType(), chain, advanced(start, 2), advanced(tokens, advance),
                                             NVVM::MMAShapeAttr::get(b.getContext(), 64, static_cast<int>(2 * each), 16), NVVM::WGMMATypes::bf16,
                                             NVVM::WGMMATypes::bf16, NVVM::WGMMATypes::f32, NVVM::WGMMAScaleOut::one,
                                             NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one, NVVM::MMALayout::row, NVVM::MMALayout::col,
                                             NVVM::MMAIntOverflowAttr());
     }
   NVVM::WgmmaGroupSyncAlignedOp::create(b, loc);
-  mapping.map(op.getResult(), joined(b, loc, chains, each));
+  mapping.map(op->getResult(0), joined(b, loc, chains, each));
   return success();
 }
 

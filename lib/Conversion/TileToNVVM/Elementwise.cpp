@@ -82,7 +82,7 @@ Values Emitter::regsIn(Value value, const Layout &layout) {
 
 /// exp and exp2 by ex2.approx (2 ulp, PTX ISA 9.7.3.21), log by lg2.approx; in products of warpgroups, whose results a thread divides by
 /// the dozen, quotients by div.approx (2 ulp, 0 where the divisor is beyond 2^126: 9.7.3.8), which has no branches for extreme
-/// operands; everything else as it is.
+/// operands; everything else as it is, single numbers above all: a row's factor is what it is in the kernel that only normalises.
 Value Emitter::emitMath(Operation *op, ValueRange operands) {
   if (isa<math::ExpOp, math::Exp2Op>(op)) {
     Value x = operands.front();
@@ -94,7 +94,8 @@ Value Emitter::emitMath(Operation *op, ValueRange operands) {
     Value two = intrinsic("llvm.nvvm.lg2.approx.f", b.getF32Type(), operands.front());
     return arith::MulFOp::create(b, loc, two, constantF32(0.693147180559945309417f));
   }
-  if (isa<arith::DivFOp>(op) && operands.front().getType().isF32() && cta.persistent && cta.transposed)
+  bool many = isa<VectorType>(op->getResult(0).getType());
+  if (isa<arith::DivFOp>(op) && many && operands.front().getType().isF32() && cta.persistent && cta.transposed)
     return intrinsic("llvm.nvvm.div.approx.ftz.f", b.getF32Type(), operands);
   OperationState state(loc, op->getName(), operands, scalarOf(op->getResult(0).getType()), op->getAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();

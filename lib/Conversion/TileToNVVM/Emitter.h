@@ -97,6 +97,9 @@ private:
   void acquire(mlir::Value pipeline, mlir::Value round, int64_t bytes, bool manyThreads);
   mlir::LogicalResult emitStart(tile::StartOp op);
   mlir::LogicalResult emitWarpgroupDot(tile::WarpgroupDotOp op);
+  /// `tokens`: descriptor of the first 16 k of `rows` tokens, the next `advance` further; the weights are in a slot of `ring`.
+  mlir::LogicalResult startProducts(mlir::Operation *op, mlir::Value acc, mlir::Value tokens, int64_t advance, int64_t rows, mlir::Value ring,
+                                    mlir::Value round);
   mlir::LogicalResult emitWait(tile::WaitOp op);
   void computeBefore(mlir::ValueRange rows, mlir::Value shared);
   mlir::Value mapArgument(size_t number); ///< the parameter of a tensor map
@@ -127,6 +130,14 @@ private:
 
   // Arrive.cpp
   mlir::LogicalResult emitArrive(tile::ArriveOp op);
+
+  // OwnRows.cpp
+  mlir::LogicalResult emitAllocRows(tile::AllocRowsOp op);
+  mlir::LogicalResult emitStage(tile::StageOp op);
+  mlir::Value ownDescriptor(mlir::Value own, mlir::Value first);
+  mlir::LogicalResult emitWarpgroupDotOwn(tile::WarpgroupDotOwnOp op);
+  mlir::LogicalResult emitPublish(tile::PublishOp op);
+  mlir::LogicalResult emitScatter(tile::ScatterOp op);
 
   // Staged.cpp
   mlir::LogicalResult emitDealColumns(tile::DealColumnsOp op);

@@ -34,10 +34,12 @@ Values Emitter::acrossWarps(tile::Reduction kind, Values regs) {
       place = add(place, mul(warpNumber, count * 32));
     return at(memory, mul(place, 4));
   };
-  NVVM::Barrier0Op::create(b, loc); // the memory may still be read for an earlier round of a loop
+  // Beside producers the consumers meet alone.
+  auto all = [&] { cta.producers ? consumersMeet() : void(NVVM::Barrier0Op::create(b, loc)); };
+  all(); // the memory may still be read for an earlier round of a loop
   for (int64_t reg = 0; reg < count; ++reg)
     LLVM::StoreOp::create(b, loc, regs[reg], slot(warp, 0, reg), 4);
-  NVVM::Barrier0Op::create(b, loc);
+  all();
   Values results;
   for (int64_t reg = 0; reg < count; ++reg) {
     Values parts;

@@ -137,7 +137,7 @@ LogicalResult Emitter::emitStoreStaged(tile::StoreStagedOp op) {
   int64_t offset, rows = layout.rows, columns = memref.getShape().back();
   (void)memref.getStridesAndOffset(strides, offset);
   if (!cta.transposed || layout.kind != Layout::Accumulator || layout.col != Axis{Axis::Group, 1, 8} || layout.colsPadded ||
-      layout.cols != 64 || rows % 16 || (rows > 32 && rows % 32))
+      layout.cols != 64 || rows % 8 || (rows > 8 && rows % 16) || (rows > 32 && rows % 32))
     return op.emitOpError("expected 64 dealt columns, got ") << op.getValue().getType();
   if (memref.getRank() != 2 || strides[1] != 1 || strides[0] % 8 || columns % 8 || divisorOf(op.getIndices()[1]) % 8)
     return op.emitOpError("expected rows of multiples of 16 bytes from such a column on, got ") << memref;

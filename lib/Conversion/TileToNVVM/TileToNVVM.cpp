@@ -30,7 +30,8 @@ static bool isWritten(Value buffer) {
       return store.getMemref() == use.get();
     if (auto store = dyn_cast<tile::StoreStagedOp>(use.getOwner()))
       return store.getMemref() == use.get();
-    return isa<tile::StoreSliceOp, tile::ArriveOp>(use.getOwner());
+    return isa<tile::StoreSliceOp, tile::ArriveOp>(use.getOwner()) ||
+           (isa<tile::ScatterOp>(use.getOwner()) && cast<tile::ScatterOp>(use.getOwner()).getMemref() == use.get());
   });
 }
 

@@ -55,6 +55,8 @@ struct Products {
   scf::ForOp parts; // around it; null: one part
   int64_t count = 1;
   tile::LoadOp left;
+  tile::AllocRowsOp own;           // where the left operand is, if the unit computes it itself,
+  SmallVector<scf::ForOp> prologue; // by these
   SmallVector<tile::LoadPackedOp, 2> panels; // in the order of the loop's results
   tile::Format format = tile::Format::BF16NK;
   int64_t rows = 0, columns = 0; // of a unit; of the weights' rows: 64 for each warpgroup, 64 or 128 for a crew
@@ -64,14 +66,18 @@ struct Products {
   bool codes() const { return format != tile::Format::BF16NK; } // the producers unpack them
 };
 
-/// Whether two operands are the first and the second half of the same pairs of panels: [pairs, 2, 16, k] or [pairs, 2, records, bytes].
+/// Whether two operands are the first and the second half of the same pairs of panels: [pairs, 2, 16, k] or [pairs, 2, records, bytes],
+/// or of the same pairs of several panels: [pairs, 2, panels, 16, k].
 bool alternate(tile::LoadPackedOp first, tile::LoadPackedOp second) {
   if (first.getMemref() != second.getMemref())
     return false;
   auto type = cast<MemRefType>(first.getMemref().getType());
-  if (type.getRank() != 4 || type.getDimSize(1) != 2 || (type.getElementType().isBF16() && type.getDimSize(2) != 16) || !type.getLayout().isIdentity())
+  int64_t rank = type.getRank();
+  if ((rank != 4 && rank != 5) || type.getDimSize(1) != 2 || !type.getLayout().isIdentity())
     return false;
-  for (int64_t i = 0; i < 4; ++i)
+  if (type.getElementType().isBF16() ? type.getDimSize(rank - 2) != 16 : rank != 4)
+    return false;
+  for (int64_t i = 0; i < rank; ++i)
     if (i != 1 && first.getIndices()[i] != second.getIndices()[i])
       return false;
   return matchPattern(first.getIndices()[1], m_Zero()) && matchPattern(second.getIndices()[1], m_One());
@@ -80,6 +86,10 @@ bool alternate(tile::LoadPackedOp first, tile::LoadPackedOp second) {
 /// null: `products.loop` is the kernel's loop over k; else why not.
 const char *matchLoops(tile::KernelOp kernel, Products &products) {
   for (auto loop : kernel.getBody().getOps<scf::ForOp>()) {
+    if (!loop.getNumResults() && !products.loop) {
+      products.prologue.push_back(loop);
+      continue;
+    }
     if (products.loop)
       return "expected one loop";
     products.loop = loop;
@@ -108,15 +118,20 @@ const char *matchLoops(tile::KernelOp kernel, Products &products) {
 /// Whether what follows the loops can be computed for some rows only: blocks of rows of the unit, or the same for all rows.
 bool followsByRows(tile::KernelOp kernel, Products &products) {
   Value row = products.left.getIndices()[0];
-  for (Operation *op = products.parts->getNextNode(); op; op = op->getNextNode()) {
+  auto follows = [&](Operation *op) {
     auto load = dyn_cast<tile::LoadOp>(op);
     auto store = dyn_cast<tile::StoreOp>(op);
+    if (auto scatter = dyn_cast<tile::ScatterOp>(op))
+      return scatter.getFirst() == row;
     auto block = dyn_cast_or_null<VectorType>(load ? load.getType() : store ? store.getValue().getType() : Type());
     if (block && block.getRank() == 2 && (load ? load.getIndices() : store.getIndices())[0] != row)
       return false;
-    if (op->getNumRegions())
+    // Where it branches the results have been computed, with their new types.
+    return op->getNumRegions() ? isa<scf::IfOp>(op) && !op->getNumResults() : isa<tile::KernelOp>(op->getParentOp()) || !op->getNumResults();
+  };
+  for (Operation *op = products.parts->getNextNode(); op; op = op->getNextNode())
+    if (op->walk([&](Operation *inner) { return follows(inner) ? WalkResult::advance() : WalkResult::interrupt(); }).wasInterrupted())
       return false;
-  }
   return true;
 }
 
@@ -125,6 +140,15 @@ bool unpacks(tile::LoadPackedOp panels) {
   auto type = cast<MemRefType>(panels.getMemref().getType());
   int64_t record = tile::recordK(cast<tile::PackedType>(panels.getType()).getFormat());
   return record <= kStepK && type.getRank() >= 3 && type.getDimSize(type.getRank() - 2) * record % kStepK == 0 && panels.getFirst() == 0;
+}
+
+/// Whether the loops before the products compute all their rows, and nothing else.
+bool computes(Products &products) {
+  auto type = cast<MemRefType>(products.own.getMemref().getType());
+  bool stores = true;
+  for (scf::ForOp loop : products.prologue)
+    loop.walk([&](tile::StoreOp store) { stores &= store.getMemref() == products.own.getMemref(); });
+  return stores && !products.codes() && products.crews == 1 && type.getDimSize(0) <= products.rows && products.rows <= 16;
 }
 
 /// null: fits; else why not.
@@ -157,15 +181,21 @@ const char *match(tile::KernelOp kernel, Products &products) {
     if (codes ? !unpacks(panels) || products.crews > 1 : b.getFormat() != tile::Format::BF16NK)
       return "expected panels of bf16_nk, or of codes in whole records and no crews";
     bool dense = dots == 1 && !codes; // other widths are for it
-    bool fits = products.columns == 128 || (dense && (products.columns == 64 || (products.columns == 192 && products.crews == 1)));
+    bool halves = cast<MemRefType>(panels.getMemref().getType()).getRank() == 5 && products.columns == 64;
+    bool fits = products.columns == 128 || halves || (dense && (products.columns == 64 || (products.columns == 192 && products.crews == 1)));
     if (b.getK() != kStepK || !fits)
-      return "expected panels of 64 x 64, 64 x 128, 64 x 192 (of crews 64 x 64; bf16_nk) or two of 64 x 64";
-    if (a.getRank() != 2 || cast<MemRefType>(left.getMemref().getType()).getRank() != 2 || a.getDimSize(0) % 16 || a.getDimSize(0) > 256)
-      return "expected a multiple of 16 rows, at most 256";
+      return "expected panels of 64 x 64, 64 x 128, 64 x 192 (of crews 64 x 64; bf16_nk) or two of 64 x 64 or 64 x 32";
+    if (a.getRank() != 2 || cast<MemRefType>(left.getMemref().getType()).getRank() != 2 || a.getDimSize(0) % 8 || a.getDimSize(0) > 256)
+      return "expected a multiple of 8 rows, at most 256";
     products.left = left;
+    products.own = left.getMemref().getDefiningOp<tile::AllocRowsOp>();
     products.rows = a.getDimSize(0);
+    if (products.rows % 16 && !products.own)
+      return "expected a multiple of 16 rows of memory";
     products.panels.push_back(panels);
   }
+  if (products.own ? !computes(products) : !products.prologue.empty())
+    return "expected a loop, or another before it that computes the unit's own rows";
   if (products.paired() && !alternate(products.panels[0], products.panels[1]))
     return "expected two products with alternating panels";
   if (products.crews > 1 && (products.parts || products.rows * products.columns > kCrewSums))
@@ -187,17 +217,22 @@ public:
       if (p.parts && bound.getParentRegion() == &p.parts.getRegion())
         bound.getDefiningOp()->moveBefore(p.parts);
     staged = stagedStore();
-    int64_t slot = kRowBytes * (p.rows + p.columns), staging = p.crews * (staged ? kRowBytes * ownRows() : storeBytes());
+    int64_t slot = kRowBytes * ((p.own ? 0 : p.rows) + p.columns), staging = p.crews * (staged ? kRowBytes * ownRows() : storeBytes());
+    if (p.own)
+      staging += 2 * cast<MemRefType>(p.own.getMemref().getType()).getNumElements() + kRowBytes;
     if (p.parts) // what the parts send each other
       staging += 4 * p.rows * p.columns;
     int64_t stages = std::clamp<int64_t>((kSharedBytes - staging) / slot, 2, mostStages(slot));
     auto ring = [&](int64_t rows, int64_t stages) -> Value {
       return tile::AllocRingOp::create(b, loc, tile::RingType::get(b.getContext(), rows, kStepK, stages));
     };
-    tokens = ring(p.rows, stages);
+    if (!p.own)
+      tokens = ring(p.rows, stages);
     weights = ring(p.columns, stages);
     if (staged)
       stagingRing = ring(ownRows(), p.crews);
+    if (p.own) // behind the rings, which are aligned
+      tokens = tile::AllocRowsOp::create(b, loc, p.own.getMemref().getType());
     pipeline = tile::AllocPipelineOp::create(b, loc, tile::PipelineType::get(b.getContext(), stages));
     panels = p.paired() && !p.codes() ? interleavedPanels() : p.panels.front().getMemref();
     auto roles = tile::RolesOp::create(b, loc, /*warps=*/false, /*unpacking=*/p.codes());
@@ -242,12 +277,12 @@ private:
     return p.paired() ? found : tile::StoreOp();
   }
 
-  /// [pairs, 2, 16, k] as [pairs, half of the 16, which of the two, 8, k].
+  /// [pairs, 2, 16, k] as [pairs, half of the 16, which of the two, 8, k]; of several panels the same with all their eighths.
   Value interleavedPanels() {
     auto type = cast<MemRefType>(p.panels.front().getMemref().getType());
-    int64_t pairs = type.getDimSize(0), k = type.getDimSize(3);
-    auto layout = StridedLayoutAttr::get(b.getContext(), 0, {32 * k, 8 * k, 16 * k, k, 1});
-    return tile::ViewOp::create(b, loc, MemRefType::get({pairs, 2, 2, 8, k}, type.getElementType(), layout), p.panels.front().getMemref(), 0);
+    int64_t pairs = type.getDimSize(0), k = type.getShape().back(), rows = type.getRank() == 5 ? 16 * type.getDimSize(2) : 16;
+    auto layout = StridedLayoutAttr::get(b.getContext(), 0, {2 * rows * k, 8 * k, rows * k, k, 1});
+    return tile::ViewOp::create(b, loc, MemRefType::get({pairs, rows / 8, 2, 8, k}, type.getElementType(), layout), p.panels.front().getMemref(), 0);
   }
 
   void produce(Block &block, int64_t bytes, int64_t stages) {
@@ -258,7 +293,7 @@ private:
     tile::UnitLoop units(kernel, b, loc, here);
     if (p.parts)
       here.map(p.parts.getInductionVar(), tile::PartOp::create(b, loc));
-    for (ValueRange indices : {ValueRange(p.left.getIndices()), ValueRange(p.panels.front().getIndices())})
+    for (ValueRange indices : {p.own ? ValueRange() : ValueRange(p.left.getIndices()), ValueRange(p.panels.front().getIndices())})
       for (Value index : indices) // those of the unit once, before the loop
         if (!outermost()->isAncestor(index.getParentBlock()->getParentOp()))
           here.value(index);
@@ -277,7 +312,8 @@ private:
                                   kRowBytes * p.rows);
     else
       tile::AcquireOp::create(b, loc, pipeline, round, bytes);
-    copyTokens(here, round);
+    if (!p.own)
+      copyTokens(here, round);
     if (!p.codes())
       copyPanels(indices, round);
     b.setInsertionPointAfter(loop);
@@ -304,6 +340,8 @@ private:
       tile::AcquireOp::create(b, loc, pipeline, round, bytes);
       copyPanels(here.values(p.panels.front().getIndices()), round);
     });
+    if (p.own) // all that is read here are weights
+      return count;
     NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
     eachRound([&](tile::Again &here, Value round) { copyTokens(here, round); });
     return count;
@@ -317,7 +355,11 @@ private:
   void copyPanels(SmallVector<Value> indices, Value round) {
     // [panels, 16, k], or the view of pairs: whole panels.
     SmallVector<int64_t> box{p.columns / 16, 16, kStepK};
-    if (p.paired()) {
+    if (p.paired() && indices.size() == 5) { // [pair, which, panel, 0, k]
+      Value eighth = arith::MulIOp::create(b, loc, indices[2], arith::ConstantIndexOp::create(b, loc, 2));
+      indices = {indices[0], eighth, indices[1], indices[3], indices[4]};
+      box = {1, p.columns / 16, 2, 8, kStepK};
+    } else if (p.paired()) {
       indices.insert(indices.begin() + 1, indices[1]); // which of the two is 0, as the half is
       box = {p.columns / 32, 2, 2, 8, kStepK};
     }
@@ -348,8 +390,7 @@ private:
         after.push_back(op);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&block);
-    if (comesEarly())
-      NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
+    computeRows();
     tile::Again here(kernel, b);
     tile::UnitLoop units = consumerUnits(here);
     if (p.parts) {
@@ -360,7 +401,7 @@ private:
     for (Operation *op : after) // what the unit's sums are added to is asked for before they are done
       if (auto load = dyn_cast<tile::LoadOp>(op))
         here.values(load.getIndices());
-    Value behind = roundBehind(units), sum = multiply(units, behind);
+    Value behind = roundBehind(units), sum = multiply(here, units, behind);
     if (p.parts) {
       Value visit = arith::DivUIOp::create(b, loc, units.firstRound, p.loop.getUpperBound());
       sum = tile::SumPartsOp::create(b, loc, VectorType::get({ownRows(), p.columns}, b.getF32Type()), sum, visit);
@@ -386,6 +427,48 @@ private:
     for (Operation *op : llvm::reverse(after))
       op->erase();
     outermost().erase();
+    for (scf::ForOp loop : p.prologue)
+      loop.erase();
+    if (p.own)
+      p.own.erase();
+  }
+
+  /// What consumers do before their first unit: ask for weights, wait for the kernels before this one, compute rows of their own, which
+  /// are the same in all units.
+  void computeRows() {
+    tile::Again once(kernel, b);
+    for (auto load : kernel.getBody().getOps<tile::LoadOp>()) {
+      bool weight = cast<MemRefType>(load.getMemref().getType()).hasStaticShape();
+      bool used = llvm::any_of(load->getUsers(), [&](Operation *user) {
+        return llvm::any_of(p.prologue, [&](scf::ForOp loop) { return loop->isAncestor(user); });
+      });
+      if (weight && used)
+        once.clone(load);
+    }
+    if (comesEarly())
+      NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
+    if (!p.own)
+      return;
+    for (scf::ForOp loop : p.prologue)
+      once.clone(loop)->walk([&](tile::StoreOp store) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPoint(store);
+        tile::StageOp::create(b, loc, store.getValue(), tokens, store.getIndices()[0], store.getIndices()[1]);
+        store.erase();
+      });
+    tile::PublishOp::create(b, loc);
+    // Nothing uses the originals any more, when the loop of products has gone.
+  }
+
+  /// The products of a step of `loop`.
+  Value dot(tile::Again &here, scf::ForOp loop, Value round) {
+    Value sums = loop.getRegionIterArg(0);
+    if (!p.own)
+      return tile::WarpgroupDotOp::create(b, loc, sums.getType(), tokens, round, weights, round, sums);
+    here.map(p.loop.getInductionVar(), loop.getInductionVar());
+    if (p.parts)
+      here.map(p.parts.getInductionVar(), tile::PartOp::create(b, loc));
+    return tile::WarpgroupDotOwnOp::create(b, loc, sums.getType(), tokens, here.value(p.left.getIndices()[1]), weights, round, sums);
   }
 
   Type ownType(Type type) {
@@ -410,7 +493,7 @@ private:
   }
 
   /// The unit's sums, all its slots given back.
-  Value multiply(const tile::UnitLoop &units, Value behind) {
+  Value multiply(tile::Again &here, const tile::UnitLoop &units, Value behind) {
     auto type = VectorType::get({p.rows, p.columns}, b.getF32Type());
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
     Value start = tile::StartOp::create(b, loc, tile::InFlightType::get(b.getContext(), type), zero);
@@ -423,7 +506,7 @@ private:
       b.setInsertionPointToEnd(loop.getBody());
       Value round = arith::AddIOp::create(b, loc, units.firstRound, loop.getInductionVar());
       tile::AwaitOp::create(b, loc, pipeline, round);
-      Value sum = tile::WarpgroupDotOp::create(b, loc, start.getType(), tokens, round, weights, round, loop.getRegionIterArg(0));
+      Value sum = dot(here, loop, round);
       // This round's product goes on while the last round's slot is given back; the last unit's rounds have been.
       auto wait = tile::WaitOp::create(b, loc, start.getType(), sum, 1);
       Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, loop.getInductionVar(), p.loop.getLowerBound());

@@ -94,6 +94,8 @@ KernelName KernelName::parse(std::string_view name) {
       result.headDim = *headDim;
     }
     for (std::string_view part : parts) {
+      result.bias |= part == "bias";
+      result.residual |= part == "residual";
       if (prefix.op == Op::Attention && part.starts_with("w"))
         if (auto window = number(part.substr(1)))
           result.window = *window;

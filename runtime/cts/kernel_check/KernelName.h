@@ -24,6 +24,7 @@ enum class Arith { F32, BF16_EO32, Q8_G32, Q16_G32, BF16, BF16_G32 };
 struct KernelName {
   Op op;
   Arith arith = Arith::F32; // Linear, Gated
+  bool bias = false, residual = false; // Linear
   float eps = 1e-5f;        // RMSNorm
   int64_t headDim = 0;      // Rope, KVAppend, RopeAppend, Attention
   int64_t window = 0;       // Attention; 0: none

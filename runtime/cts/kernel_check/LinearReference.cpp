@@ -42,7 +42,7 @@ Matrix product(const Launch &l) {
 
 Matrix linear(const Launch &l) {
   Matrix y = product(l);
-  if (l.weightList.size() > 1) {
+  if (l.kernel.bias) {
     const auto bias = l.weights.values(l.weight(1));
     if (bias->size() != y.cols)
       throw Error(std::string("launch ") + l.launch.op + ": expected a bias of " + std::to_string(y.cols) + " values, got " +
@@ -51,7 +51,7 @@ Matrix linear(const Launch &l) {
       for (uint64_t n = 0; n < y.cols; ++n)
         y.row(t)[n] += (*bias)[n];
   }
-  if (l.inputs.size() > 1) {
+  if (l.kernel.residual) {
     const Matrix residual = l.input(1).read(l.rows);
     for (size_t i = 0; i < y.values.size(); ++i)
       y.values[i] += residual.values[i];

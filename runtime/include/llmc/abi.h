@@ -150,6 +150,7 @@ enum llmc_step_field {
 #define LLMC_KV_SEGMENTS 32
 #define LLMC_KV_GROUP 8
 #define LLMC_SPAN_GROUPS 0x80000000u /* beside a variant's span_rows: its spans may be groups */
+#define LLMC_FUSED 0x40000000u       /* as a variant's span_rows: of launches that become one (llmc_variant_v1) */
 
 /* What the dynamic row count of a launch is. */
 enum llmc_rows {
@@ -229,12 +230,15 @@ typedef struct llmc_cuda_kernel_v1 {
  * count; for QUERY_TILES the token count). The last variant of a launch has max_rows = UINT32_MAX.
  * A variant with span_rows works on spans of the cache: it is taken if no sequence has more than max_rows new tokens, the
  * counts of spans that are not their tile's only one sum to at most span_rows, and, where a sequence has more than row_block new
- * tokens, the units of the next variant would be few and long (runtime/device/KVSpans.h). */
+ * tokens, the units of the next variant would be few and long (runtime/device/KVSpans.h).
+ * Neighbouring launches that may become one have variants of span_rows = LLMC_FUSED for the same row counts: without units
+ * (col_blocks 0) in all but the last, whose variant does the work of all. It leaves out their results, but for its own, which have the
+ * same bits either way. Steps that are watched or end early take the next variant in each of them. */
 typedef struct llmc_variant_v1 {
   uint32_t max_rows;
   uint32_t row_block;  /* units = ceil(rows / row_block) * col_blocks; for QUERY_TILES: tiles (or spans) * col_blocks */
-  uint32_t col_blocks; /* unit u: row block u / col_blocks, column block u % col_blocks */
-  uint32_t span_rows;  /* 0: none; may have LLMC_SPAN_GROUPS beside it */
+  uint32_t col_blocks; /* unit u: row block u / col_blocks, column block u % col_blocks; 0 only beside LLMC_FUSED */
+  uint32_t span_rows;  /* 0: none; may have LLMC_SPAN_GROUPS beside it; LLMC_FUSED */
   const void *kernel; /* target "cpu": an llmc_kernel_fn; "cuda": a const llmc_cuda_kernel_v1 * */
   const char *name; /* of the kernel */
 } llmc_variant_v1;

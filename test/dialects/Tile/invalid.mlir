@@ -238,3 +238,30 @@ tile.kernel @unpack(%w: memref<4x1x320xi8>, %rows: index, %unit: index) {
   } {unpacking}
   tile.return
 }
+// -----
+
+tile.kernel @own(%rows: index, %unit: index) {
+  // expected-error @+1 {{expected bf16, 1 to 8 or 16 rows of a multiple of 64 columns, got 'memref<12x64xbf16>'}}
+  %own = tile.alloc_rows : memref<12x64xbf16>
+  tile.return
+}
+
+// -----
+
+tile.kernel @own(%own: memref<1x64xbf16>, %rows: index, %unit: index) {
+  %ring = tile.alloc_ring : !tile.ring<64 x 64, 2>
+  %zero = arith.constant dense<0.0> : vector<8x64xf32>
+  %start = tile.start %zero : vector<8x64xf32> -> !tile.in_flight<vector<8x64xf32>>
+  // expected-error @+1 {{expected rows of tile.alloc_rows}}
+  %sum = tile.warpgroup_dot_own %own[%unit], %ring[%unit], %start : memref<1x64xbf16>, !tile.ring<64 x 64, 2>, !tile.in_flight<vector<8x64xf32>>
+  tile.return
+}
+
+// -----
+
+tile.kernel @scatter(%kv: memref<?x128xbf16>, %slots: memref<?xi32>, %rows: index, %unit: index) {
+  %y = arith.constant dense<0.0> : vector<8x64xbf16>
+  // expected-error @+1 {{expected a bf16 memref of at least 3 dimensions}}
+  tile.scatter %y, %kv[] slots %slots[%unit] : vector<8x64xbf16>, memref<?x128xbf16>, memref<?xi32>
+  tile.return
+}

@@ -66,3 +66,25 @@ tile.kernel @scheduled(%x: memref<?x64xbf16>, %rows: index, %unit: index) {
     tile.store_staged %e, %x[%u, %c0] through %ring limit %rows : vector<64x64xbf16>, memref<?x64xbf16>, !tile.ring<64 x 64, 1>
   }
 }
+// Rows of a unit's own, and results that go where slots say.
+// CHECK-LABEL: tile.kernel @own
+tile.kernel @own(%x: memref<?x64xbf16>, %kv: memref<?x8x16x128xbf16>, %slots: memref<?xi32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  // CHECK: tile.alloc_rows : memref<1x64xbf16>
+  %own = tile.alloc_rows : memref<1x64xbf16>
+  %ring = tile.alloc_ring : !tile.ring<64 x 64, 2>
+  %v = tile.load %x[%unit, %c0] : memref<?x64xbf16> -> vector<64xbf16>
+  // CHECK: tile.stage %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : vector<64xbf16>, memref<1x64xbf16>
+  tile.stage %v, %own[%c0, %c0] : vector<64xbf16>, memref<1x64xbf16>
+  // CHECK: tile.publish
+  tile.publish
+  %zero = arith.constant dense<0.0> : vector<8x64xf32>
+  %start = tile.start %zero : vector<8x64xf32> -> !tile.in_flight<vector<8x64xf32>>
+  // CHECK: tile.warpgroup_dot_own %{{.*}}[%{{.*}}], %{{.*}}[%{{.*}}], %{{.*}} : memref<1x64xbf16>, !tile.ring<64 x 64, 2>, !tile.in_flight<vector<8x64xf32>>
+  %sum = tile.warpgroup_dot_own %own[%c0], %ring[%c0], %start : memref<1x64xbf16>, !tile.ring<64 x 64, 2>, !tile.in_flight<vector<8x64xf32>>
+  %y = tile.wait %sum pending 0 : (!tile.in_flight<vector<8x64xf32>>) -> vector<8x64xf32>
+  %k = arith.truncf %y : vector<8x64xf32> to vector<8x64xbf16>
+  // CHECK: tile.scatter %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] slots %{{.*}}[%{{.*}}] limit %{{.*}} : vector<8x64xbf16>, memref<?x8x16x128xbf16>, memref<?xi32>
+  tile.scatter %k, %kv[%unit, %c0] slots %slots[%c0] limit %rows : vector<8x64xbf16>, memref<?x8x16x128xbf16>, memref<?xi32>
+}
+

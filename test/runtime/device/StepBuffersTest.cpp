@@ -22,6 +22,13 @@ constexpr llmc_launch_v1 launchOf(const llmc_variant_v1 *forms) {
 /// Spans are segments or groups of them; of kWide only segments.
 constexpr llmc_launch_v1 kLaunch = launchOf(kForms), kWide = launchOf(kWideForms);
 
+constexpr llmc_variant_v1 kLeftOut[] = {{4, 1, 0, LLMC_FUSED, nullptr, "norm"}, {UINT32_MAX, 1, 1, 0, nullptr, "norm"}};
+constexpr llmc_variant_v1 kFused[] = {{1, 8, 3, LLMC_FUSED, nullptr, "one"}, {4, 8, 3, LLMC_FUSED, nullptr, "four"}, {UINT32_MAX, 16, 3, 0, nullptr, "many"}};
+constexpr llmc_launch_v1 ofTokens(const llmc_variant_v1 *forms, uint32_t count) {
+  return {0, LLMC_ROWS_TOKENS, 0, count, 0, 0, forms, nullptr, nullptr, "product", 0, 0};
+}
+constexpr llmc_launch_v1 kNorm = ofTokens(kLeftOut, 2), kProduct = ofTokens(kFused, 3);
+
 /// A step of sequences with (new tokens, context) each; slots and ids do not matter here.
 struct Step {
   std::vector<int32_t> ids, positions, starts{0}, lengths, table, slots;
@@ -72,6 +79,19 @@ std::vector<std::pair<int32_t, int32_t>> segmentsOf(const Step &step, int32_t to
 
 /// Many sequences, so that spans are groups.
 std::vector<std::pair<int32_t, int32_t>> hundred(int32_t tokens, int32_t context) { return {100, {tokens, context}}; }
+
+// The launches of few rows become one, in both the same; watched, they stay apart.
+TEST(StepBuffers, FusesLaunchesOfFewRows) {
+  for (int32_t rows : {1, 2, 4, 5}) {
+    Step norm({{rows, 20}}, kNorm), product({{rows, 20}}, kProduct);
+    EXPECT_EQ(norm.plan().units, rows <= 4 ? 0 : rows);
+    EXPECT_STREQ(product.plan().variant->name, rows == 1 ? "one" : rows <= 4 ? "four" : "many");
+    for (Step *step : {&norm, &product})
+      step->buffers->keepApart(true);
+    EXPECT_EQ(norm.plan().units, rows);
+    EXPECT_STREQ(product.plan().variant->name, "many");
+  }
+}
 
 TEST(KVSpans, CoverEveryContextOnce) {
   const Step step({{1, 1}, {1, 256}, {1, 257}, {5, 700}, {16, 8200}, {3, 100000}});

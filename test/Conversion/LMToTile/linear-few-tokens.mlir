@@ -1,5 +1,5 @@
 // Dense weights on a GPU, few tokens: many columns have pipelines from one token on, fewer have narrow ones in one or two parts of k,
-// and what even these do not spread over the card has small units whose k four warps share.
+// and what even these do not spread over the card has small units whose k four warps share, some only for one token.
 // RUN: llmc-opt %s --lm-to-tile=target=cuda | FileCheck %s
 
 lm.weight @fewest [2048, 1024] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 4194304, rows = 2048>], layout = #lm.layout<rows_bf16>, offset = 0 : i64}
@@ -9,8 +9,7 @@ lm.weight @many [16384, 1024] bf16 {sources = [#lm.span<file = 0, offset = 25165
 func.func @step(%x: tensor<?x1024xbf16>) -> (tensor<?x2048xf32>, tensor<?x4096xf32>, tensor<?x6144xf32>, tensor<?x16384xf32>) {
   // CHECK: rt.dispatch
   // CHECK-SAME: #rt.variant<max_rows = 1, kernel = @linear_bf16_bf16_nk_1024x2048_m1, row_block = 1, col_blocks = 128>
-  // CHECK-SAME: #rt.variant<max_rows = 8, kernel = @linear_bf16_bf16_nk_1024x2048_m8, row_block = 8, col_blocks = 64>
-  // CHECK-SAME: #rt.variant<max_rows = 16, kernel = @linear_bf16_bf16_nk_1024x2048_m16, row_block = 16, col_blocks = 64>
+  // CHECK-SAME: #rt.variant<max_rows = 16, kernel = @linear_bf16_bf16_nk_1024x2048_v16p2, row_block = 16, col_blocks = 32>
   // CHECK-SAME: #rt.variant<max_rows = 32, kernel = @linear_bf16_bf16_nk_1024x2048_w32n64p2, row_block = 32, col_blocks = 32>
   // CHECK-SAME: #rt.variant<max_rows = 256, kernel = @linear_bf16_bf16_nk_1024x2048_w64n64, row_block = 64, col_blocks = 32>
   // CHECK-SAME: #rt.variant<max_rows = 512, kernel = @linear_bf16_bf16_nk_1024x2048_w128n64, row_block = 128, col_blocks = 32>

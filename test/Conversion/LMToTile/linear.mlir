@@ -128,12 +128,12 @@ func.func @step(%x: tensor<?x2080xbf16>) -> tensor<?x3072xf32> {
 
 // -----
 
-lm.weight @w [2048, 2080] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 8519680, rows = 2048>], layout = #lm.layout<rows_bf16>, offset = 0 : i64}
-func.func @step(%x: tensor<?x2080xbf16>) -> tensor<?x2048xf32> {
-  %y = lm.linear %x, @w {arith = #lm.arith<bf16>} : (tensor<?x2080xbf16>) -> tensor<?x2048xf32>
-  return %y : tensor<?x2048xf32>
+lm.weight @w [1024, 2080] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 4259840, rows = 1024>], layout = #lm.layout<rows_bf16>, offset = 0 : i64}
+func.func @step(%x: tensor<?x2080xbf16>) -> tensor<?x1024xf32> {
+  %y = lm.linear %x, @w {arith = #lm.arith<bf16>} : (tensor<?x2080xbf16>) -> tensor<?x1024xf32>
+  return %y : tensor<?x1024xf32>
 }
-// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x2048_m8(
+// CHECK-LABEL: tile.kernel @linear_bf16_bf16_nk_2080x1024_m8(
 // CHECK-SAME: attributes {splits = 4 : i32}
 // CHECK: scf.for %{{.*}} to %c8
 // CHECK: tile.dot {{.*}} : vector<8x256xbf16>

@@ -15,7 +15,7 @@ static constexpr llvm::StringLiteral kMark = "rms_norm"; // attribute of a dispa
 
 // Of more rows every CTA would read and compute more than the launch that is saved takes. Rows side by side: as many as registers hold.
 static constexpr uint32_t kMostRows = 4;
-static constexpr int64_t kTogether = 4;
+static constexpr int64_t kTogether = 4, kRowRegisters = 160;
 // Consumers share a row evenly.
 static constexpr int64_t kLeastStep = 256;
 // Shared memory that the ring of weights leaves.
@@ -93,6 +93,12 @@ std::optional<RotatedProduct> llmc::rotatedProduct(Value activation) {
   return RotatedProduct{*normedRows(product.getInputs().front()), cast<FlatSymbolRefAttr>(product.getWeights()[0]), parts.getInt()};
 }
 
+/// Rows that a consumer, one of 32 for each panel, has registers for, beside the weight.
+static int64_t rowsTogether(const LinearSchedule &schedule, int64_t columns) {
+  int64_t rows = kRowRegisters * 32 * schedule.panels / pad32(columns) - 1;
+  return std::min<int64_t>(kTogether, llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(rows, 1))));
+}
+
 SmallVector<LinearSchedule> llmc::normedSchedules(const LinearSchedule &one, const NormedRows &normed) {
   LinearSchedule form = one;
   form.tokens = form.tailTokens = 8 * form.parts; // columns of the instruction, of which each part of k gets eight
@@ -102,7 +108,7 @@ SmallVector<LinearSchedule> llmc::normedSchedules(const LinearSchedule &one, con
     if (!forms.empty() && most == 1)
       continue;
     form.maxRows = most;
-    form.ownRows = std::min<int64_t>(most, kTogether);
+    form.ownRows = std::min<int64_t>(most, rowsTogether(one, normed.columns));
     forms.push_back(form);
   }
   return forms;

@@ -483,7 +483,12 @@ int cuGraphLaunch(FakeGraph *graph, void *) {
 int cuStreamCreate(void **stream, unsigned) { return *stream = &state().queue, enter("cuStreamCreate"); }
 int cuStreamDestroy_v2(void *) { return 0; }
 int cuStreamSynchronize(void *) { return run() ? state().fake.lost : enter("cuStreamSynchronize"); }
-int cuEventCreate(void **event, unsigned) { return *event = new FakeEvent, enter("cuEventCreate"); }
+int cuEventCreate(void **event, unsigned) {
+  if (int failure = enter("cuEventCreate"))
+    return failure;
+  *event = new FakeEvent;
+  return 0;
+}
 int cuEventDestroy_v2(void *event) {
   run(); // what is in the queue knows it
   delete static_cast<FakeEvent *>(event);

@@ -6,6 +6,7 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <random>
+#include <utility>
 
 using namespace llmc;
 using fake::Loaded;
@@ -135,16 +136,16 @@ TEST(EngineThread, CallbacksMayCall) {
   Request second = request(2, 3);
   auto outcome = watched(second);
   Request first = request(1, 40);
-  std::atomic<EngineThread::Ticket> ticket{0};
-  first.onToken = [&](const SampledToken &) {
-    if (const EngineThread::Ticket own = ticket.exchange(0)) {
-      engine.cancel(own);
+  std::promise<EngineThread::Ticket> ticket; // all tokens could be there before submit() has returned it
+  first.onToken = [&, called = false](const SampledToken &) mutable {
+    if (!std::exchange(called, true)) {
+      engine.cancel(ticket.get_future().get());
       engine.submit(second);
     }
     return true;
   };
   auto ended = watched(first);
-  ticket = engine.submit(std::move(first));
+  ticket.set_value(engine.submit(std::move(first)));
   EXPECT_EQ(outcome.get().ids.size(), 3u);
   EXPECT_EQ(ended.get().finish, Finish::Cancelled);
 }

@@ -207,24 +207,12 @@ static Value splitPairs(KernelBuilder &k, Value weights) {
   return tile::ViewOp::create(k.b, k.loc, MemRefType::get(shape, type.getElementType()), weights, 0);
 }
 
-/// Arguments beside those of the product, and variants beside its: those that normalise their rows.
-static void takeNormedRows(Dispatch &dispatch, std::optional<NormedRows> &normed, SmallVectorImpl<Type> &buffers) {
-  if (!normed)
-    return;
-  MLIRContext *context = dispatch.context();
-  normed->inputBuffer = buffers.size();
-  dispatch.inputs.push_back(normed->input);
-  buffers.push_back(rowsType(context, normed->columns, Float32Type::get(context)));
-}
-
-/// The same of weights, which come behind the inputs.
-static void takeNormWeight(Dispatch &dispatch, std::optional<NormedRows> &normed, SmallVectorImpl<Type> &buffers) {
+/// The last argument of a product that may normalise its rows: the normalisation's weight.
+static void takeWeightBehind(Dispatch &dispatch, std::optional<NormedRows> &normed, SmallVectorImpl<Type> &buffers) {
   if (!normed)
     return;
   dispatch.cost = costOf(dispatch); // of the product alone: the normalisation has its own
-  normed->weightBuffer = buffers.size();
-  dispatch.weight(normed->weight);
-  buffers.push_back(weightType(lookupWeight(dispatch.op, normed->weight)));
+  takeNormWeight(dispatch, *normed, buffers);
 }
 
 /// Adds a variant to a product's dispatch; one that normalises its rows is named after how many.
@@ -307,7 +295,8 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
       buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
     }
     unsigned residualBuffer = buffers.size() - 1;
-    takeNormedRows(dispatch, normed, buffers);
+    if (normed)
+      takeNormInput(dispatch, *normed, buffers);
     p.weightBuffer = buffers.size();
     dispatch.weight(op.getWeightAttr());
     buffers.push_back(weightType(weight));
@@ -316,7 +305,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
       dispatch.weight(op.getBiasAttr());
       buffers.push_back(weightType(lookupWeight(op, op.getBiasAttr())));
     }
-    takeNormWeight(dispatch, normed, buffers);
+    takeWeightBehind(dispatch, normed, buffers);
     unsigned out = buffers.size();
     buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
 
@@ -366,11 +355,12 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     std::optional<NormedRows> normed = normedRows(op.getInputs().front());
     llvm::append_range(dispatch.inputs, op.getInputs());
     SmallVector<Type> buffers = formatTypes(context, kLogical, lm::inputFormat(p.arith));
-    takeNormedRows(dispatch, normed, buffers);
+    if (normed)
+      takeNormInput(dispatch, *normed, buffers);
     p.weightBuffer = buffers.size();
     dispatch.weight(op.getWeightAttr());
     buffers.push_back(weightType(weight));
-    takeNormWeight(dispatch, normed, buffers);
+    takeWeightBehind(dispatch, normed, buffers);
     unsigned out = buffers.size();
     llvm::append_range(buffers, formatTypes(context, n, op.getFormat()));
     Type element = getElementTypeOrSelf(op.getResult());

@@ -21,18 +21,34 @@ static constexpr int64_t kLeastStep = 256;
 // Shared memory that the ring of weights leaves.
 static constexpr int64_t kOwnBytes = 64 * 1024;
 
-SmallVector<Value> llmc::normalise(KernelBuilder &k, ArrayRef<Value> xs, ArrayRef<Value> ws, int64_t columns, double eps) {
-  ArrayRef<int64_t> step = cast<VectorType>(xs.front().getType()).getShape();
-  Value squares = k.splat(step, 0.0);
-  for (Value x : xs)
-    squares = k.fma(x, x, squares);
+Value llmc::normFactor(KernelBuilder &k, Value squares, int64_t columns, double eps) {
   Value mean = k.div(k.reduce(tile::Reduction::Add, squares), k.number(static_cast<double>(columns)));
   Value root = math::SqrtOp::create(k.b, k.loc, k.add(mean, k.number(eps)));
-  Value factor = k.spread(k.div(k.number(1.0), root), step);
+  return k.spread(k.div(k.number(1.0), root), cast<VectorType>(squares.getType()).getShape());
+}
+
+SmallVector<Value> llmc::normalise(KernelBuilder &k, ArrayRef<Value> xs, ArrayRef<Value> ws, int64_t columns, double eps) {
+  Value squares = k.splat(cast<VectorType>(xs.front().getType()).getShape(), 0.0);
+  for (Value x : xs)
+    squares = k.fma(x, x, squares);
+  Value factor = normFactor(k, squares, columns, eps);
   SmallVector<Value> ys;
   for (auto [x, w] : llvm::zip_equal(xs, ws))
     ys.push_back(k.mul(k.mul(x, factor), w));
   return ys;
+}
+
+void llmc::takeNormInput(Dispatch &dispatch, NormedRows &normed, SmallVectorImpl<Type> &buffers) {
+  MLIRContext *context = dispatch.context();
+  normed.inputBuffer = buffers.size();
+  dispatch.inputs.push_back(normed.input);
+  buffers.push_back(rowsType(context, normed.columns, Float32Type::get(context)));
+}
+
+void llmc::takeNormWeight(Dispatch &dispatch, NormedRows &normed, SmallVectorImpl<Type> &buffers) {
+  normed.weightBuffer = buffers.size();
+  dispatch.weight(normed.weight);
+  buffers.push_back(weightType(lookupWeight(dispatch.op, normed.weight)));
 }
 
 std::string llmc::epsName(double eps) {
@@ -66,8 +82,6 @@ std::optional<NormedRows> llmc::normedRows(Value activation) {
 
 static constexpr llvm::StringLiteral kRotatedMark = "rotated"; // attribute of a product's dispatch: parts of k
 
-static constexpr int64_t kHalfColumns = 32; // of a unit: pairs
-
 bool llmc::rotatesProducts(lm::LinearOp product) {
   Value result = product.getResult();
   if (!result.hasOneUse() || product.getBias() || product.getResidual())
@@ -77,7 +91,7 @@ bool llmc::rotatesProducts(lm::LinearOp product) {
     return false;
   int64_t headDim = rope.getHeadDim(), pairs = columnsOf(rope.getTable()) / 2;
   auto cache = cast<lm::KVType>(rope.getCache().getType());
-  return headDim == 2 * pairs && pairs % kHalfColumns == 0 && cache.getKDim() == headDim && cache.getVDim() == headDim &&
+  return headDim == 2 * pairs && pairs % kRotatedPairs == 0 && cache.getKDim() == headDim && cache.getVDim() == headDim &&
          cache.getElement().isBF16() && columnsOf(result) % headDim == 0;
 }
 

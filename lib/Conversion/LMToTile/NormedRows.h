@@ -26,9 +26,15 @@ struct NormedRows {
   unsigned inputBuffer = 0, weightBuffer = 0; ///< arguments of the product's kernel
 };
 
+/// 1 / sqrt(mean square + eps) of a row, in every lane; `squares`: sums of its columns' squares, lane by lane.
+mlir::Value normFactor(KernelBuilder &k, mlir::Value squares, int64_t columns, double eps);
 /// Of a row that is normalised in registers: its parts of as many columns each as `xs` have, times the weight's.
 llvm::SmallVector<mlir::Value> normalise(KernelBuilder &k, llvm::ArrayRef<mlir::Value> xs, llvm::ArrayRef<mlir::Value> ws, int64_t columns,
                                          double eps);
+
+/// Adds the arguments that a normalisation reads to a product's kernel: its rows, and behind all inputs its weight.
+void takeNormInput(Dispatch &dispatch, NormedRows &normed, llvm::SmallVectorImpl<mlir::Type> &buffers);
+void takeNormWeight(Dispatch &dispatch, NormedRows &normed, llvm::SmallVectorImpl<mlir::Type> &buffers);
 
 /// What a kernel's name says of a normalisation that is not the usual one: kernels are shared by name.
 std::string epsName(double eps);
@@ -40,6 +46,8 @@ uint32_t rowsNormed(const LinearSchedule &schedule, int64_t k, int64_t step);
 /// Leaves what products have to know on the normalisation's dispatch, and reads it there.
 void markNormed(rt::DispatchOp norm, double eps, uint32_t most);
 std::optional<NormedRows> normedRows(mlir::Value activation);
+
+inline constexpr int64_t kRotatedPairs = 32; ///< of a unit, of one head
 
 /// A product of normalised rows whose results an lm.rope_append rotates and appends: that op's variants of few rows do all of it.
 struct RotatedProduct {

@@ -179,38 +179,31 @@ struct LowerKVAppend : OpRewritePattern<lm::KVAppendOp> {
 /// Arguments for the variants that multiply themselves; the work of this launch alone stays what it was.
 static void takeProduct(Dispatch &dispatch, RotatedProduct &product, SmallVectorImpl<Type> &buffers) {
   dispatch.cost = costOf(dispatch);
-  MLIRContext *context = dispatch.context();
-  product.normed.inputBuffer = buffers.size();
-  dispatch.inputs.push_back(product.normed.input);
-  buffers.push_back(rowsType(context, product.normed.columns, Float32Type::get(context)));
+  takeNormInput(dispatch, product.normed, buffers);
   product.weightBuffer = buffers.size();
-  product.normed.weightBuffer = product.weightBuffer + 1;
-  for (FlatSymbolRefAttr weight : {product.weight, product.normed.weight}) {
-    dispatch.weight(weight);
-    buffers.push_back(weightType(lookupWeight(dispatch.op, weight)));
-  }
+  dispatch.weight(product.weight);
+  buffers.push_back(weightType(lookupWeight(dispatch.op, product.weight)));
+  takeNormWeight(dispatch, product.normed, buffers);
 }
-
-static constexpr int64_t kPairs = 32; // of a unit, of one head
 
 /// A unit: 32 pairs of a head of q, k or v, of all rows.
 static void rotateProduct(KernelBuilder &k, const RotatedProduct &product, const KVGeometry &kv, int64_t heads, unsigned slots,
                           const LinearSchedule &schedule) {
-  int64_t headDim = kv.kDim, units = headDim / (2 * kPairs), tokens = schedule.tokens;
+  int64_t headDim = kv.kDim, units = headDim / (2 * kRotatedPairs), tokens = schedule.tokens;
   Value own = buildNormedRows(k, product.normed, schedule);
   auto weights = cast<MemRefType>(k.buffer(product.weightBuffer).getType());
   auto halvesType = MemRefType::get({heads + 2 * kv.heads, 2, headDim / 32, 16, weights.getDimSize(2)}, weights.getElementType());
   Value halves = tile::ViewOp::create(k.b, k.loc, halvesType, k.buffer(product.weightBuffer), 0);
   int64_t columnBlocks = units * (heads + 2 * kv.heads);
   Value unit = k.remIndex(k.unit(), columnBlocks), row = k.mulIndex(k.divIndex(k.unit(), columnBlocks), schedule.rowBlock);
-  Value head = k.divIndex(unit, units), part = k.remIndex(unit, units), pair = k.mulIndex(part, kPairs);
-  KernelBuilder::Values y = accumulateHalves(k, own, product.normed.columns, halves, head, k.mulIndex(part, kPairs / 16), row, schedule);
-  auto table = [&](Value column) { return k.load(k.vec({tokens, kPairs}), k.buffer(1), {row, column}); };
+  Value head = k.divIndex(unit, units), part = k.remIndex(unit, units), pair = k.mulIndex(part, kRotatedPairs);
+  KernelBuilder::Values y = accumulateHalves(k, own, product.normed.columns, halves, head, k.mulIndex(part, kRotatedPairs / 16), row, schedule);
+  auto table = [&](Value column) { return k.load(k.vec({tokens, kRotatedPairs}), k.buffer(1), {row, column}); };
   Value cosines = table(pair), sines = table(k.addIndex(pair, headDim / 2));
   auto below = [&](int64_t limit) -> Value { return arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::ult, head, k.index(limit)); };
   Value rotates = below(heads + kv.heads), asks = below(heads);
   auto rounded = [&](Value rotated, Value plain) -> Value {
-    return arith::TruncFOp::create(k.b, k.loc, k.vecOf({tokens, kPairs}, k.b.getBF16Type()), k.select(rotates, rotated, plain));
+    return arith::TruncFOp::create(k.b, k.loc, k.vecOf({tokens, kRotatedPairs}, k.b.getBF16Type()), k.select(rotates, rotated, plain));
   };
   Value low = rounded(k.sub(k.mul(y[0], cosines), k.mul(y[1], sines)), y[0]);
   Value high = rounded(k.add(k.mul(y[1], cosines), k.mul(y[0], sines)), y[1]);
@@ -241,7 +234,7 @@ static void rotateProduct(KernelBuilder &k, const RotatedProduct &product, const
 static void addProductVariants(Dispatch &dispatch, const RotatedProduct &product, const KVGeometry &kv, int64_t heads, StringRef name,
                                ArrayRef<Type> buffers, unsigned slots) {
   LinearSchedule one{"v", 1, 1, 1, 1, 0, 4, 64, product.parts, true};
-  uint32_t units = static_cast<uint32_t>((heads + 2 * kv.heads) * kv.kDim / (2 * kPairs));
+  uint32_t units = static_cast<uint32_t>((heads + 2 * kv.heads) * kv.kDim / (2 * kRotatedPairs));
   for (const LinearSchedule &schedule : normedSchedules(one, product.normed)) {
     std::string form = (name + "_" + Twine(product.normed.columns) + (product.parts > 1 ? "p2" : "") + "n" + Twine(schedule.maxRows) +
                         epsName(product.normed.eps)).str();

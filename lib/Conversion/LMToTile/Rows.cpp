@@ -106,10 +106,7 @@ struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
         Value x = k.load(k.vec({step}), k.buffer(0), {row, column});
         return {k.fma(x, x, acc[0])};
       })[0];
-      Value sum = k.reduce(tile::Reduction::Add, squares);
-      Value mean = k.div(sum, k.number(columns));
-      Value root = math::SqrtOp::create(k.b, k.loc, k.add(mean, k.number(eps)));
-      Value factor = k.spread(k.div(k.number(1.0), root), {step});
+      Value factor = normFactor(k, squares, columns, eps);
       forEachStep(k, columns, step, [&](Value column) {
         Value x = k.load(k.vec({step}), k.buffer(0), {row, column});
         Value w = k.load(k.vec({step}), k.buffer(1), {k.index(0), column});

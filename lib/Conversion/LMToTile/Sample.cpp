@@ -70,7 +70,6 @@ private:
   }
   Value real(size_t bytes) { return arith::BitcastOp::create(k.b, k.loc, k.f32(), word(bytes)); }
   Value atLeast(Value x, Value y) { return arith::CmpFOp::create(k.b, k.loc, arith::CmpFPredicate::OGE, x, y); }
-  Value ifElse(Value condition, int32_t yes, int32_t no) { return k.select(condition, k.i32(yes), k.i32(no)); }
 
   /// Columns [column, column + step), of which those from `fresh` on have not been seen.
   struct Step {
@@ -188,7 +187,7 @@ private:
         Value y = oneScaled(id);
         Value higher = sumOf(count, [&](Value other) { return k.greater(other, spread(y)); }, weight);
         Value outside = arith::AndIOp::create(k.b, k.loc, atLeast(higher, wanted), k.greater(higher, k.number(0.0)));
-        return {k.select(outside, before[0], id), y, ifElse(outside, 1, 0)};
+        return {k.select(outside, before[0], id), y, k.select(outside, k.i32(1), k.i32(0))};
       });
     })[0];
   }

@@ -73,6 +73,10 @@ void checkStep(const llmc_module_v1 &m, const llmc_step_v1 &s, uint32_t numBlock
     checkSequence(m, s, i, numBlocks);
 }
 
+bool endsEarly(const llmc_module_v1 &m, const llmc_step_v1 &s) {
+  return s.stop_after_op >= 0 && uint32_t(s.stop_after_op) + 1 < m.program.num_launches;
+}
+
 uint32_t slotsFor(uint64_t swapBytes, uint64_t blockBytes) {
   return uint32_t(std::min<uint64_t>(swapBytes / blockBytes, INT32_MAX));
 }

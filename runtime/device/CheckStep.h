@@ -10,6 +10,9 @@ namespace llmc {
 /// pool, so that kernels need not. Throws Error ("step: expected X, got Y").
 void checkStep(const llmc_module_v1 &module, const llmc_step_v1 &step, uint32_t numBlocks);
 
+/// Whether a step that is well formed leaves out the last ops, and so has no outputs.
+bool endsEarly(const llmc_module_v1 &module, const llmc_step_v1 &step);
+
 /// Blocks that fit in so many bytes of host memory.
 uint32_t slotsFor(uint64_t swapBytes, uint64_t blockBytes);
 

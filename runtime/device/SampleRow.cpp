@@ -9,13 +9,15 @@ bool RowSampler::plainGreedy(const llmc_step_v1 &step, uint32_t row) {
   return plain(step, row) && isGreedy(step.samplers[row]);
 }
 
-bool RowSampler::plain(const llmc_step_v1 &step, uint32_t row) {
-  const llmc_sampler_v1 &s = step.samplers[row];
-  const bool probabilities = step.out_logprobs && step.out_logprob_ids && s.logprobs;
-  return !changesLogits(s) && !probabilities && (isGreedy(s) || !(s.typical_p < 1));
+static bool plainly(const llmc_sampler_v1 &s, bool takesProbabilities) {
+  return !changesLogits(s) && !(takesProbabilities && s.logprobs) && (isGreedy(s) || !(s.typical_p < 1));
 }
 
-bool RowSampler::plain(const llmc_sampler_v1 &s) { return !changesLogits(s) && !s.logprobs && (isGreedy(s) || !(s.typical_p < 1)); }
+bool RowSampler::plain(const llmc_step_v1 &step, uint32_t row) {
+  return plainly(step.samplers[row], step.out_logprobs && step.out_logprob_ids);
+}
+
+bool RowSampler::plain(const llmc_sampler_v1 &sampler) { return plainly(sampler, true); }
 
 // Rows of the outputs are as wide as the widest of the step.
 static uint64_t probabilityStride(const llmc_step_v1 &step) {

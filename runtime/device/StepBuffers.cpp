@@ -1,5 +1,6 @@
 //===- StepBuffers.cpp ----------------------------------------------------===//
 #include "runtime/device/StepBuffers.h"
+#include "runtime/device/KVBlocks.h"
 #include "runtime/device/KVSpans.h"
 
 #include <algorithm>
@@ -17,7 +18,6 @@ uint64_t aligned(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign
 // Rows of the copied table start at multiples of this many entries.
 constexpr uint32_t kStridePad = 16;
 uint32_t paddedStride(uint64_t blocks) { return uint32_t((blocks + kStridePad - 1) / kStridePad * kStridePad); }
-uint64_t blocksOf(uint64_t tokens) { return (tokens + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK; }
 
 } // namespace
 

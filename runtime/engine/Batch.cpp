@@ -1,5 +1,6 @@
 //===- Batch.cpp ----------------------------------------------------------===//
 #include "runtime/engine/Batch.h"
+#include "runtime/device/KVBlocks.h"
 
 #include <algorithm>
 
@@ -7,7 +8,7 @@ namespace llmc {
 
 Batch::Batch(const Device &device) {
   const llmc_module_v1 &m = device.module();
-  stride_ = std::min((m.max_context + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK, device.numBlocks());
+  stride_ = std::min(uint32_t(blocksOf(m.max_context)), device.numBlocks());
   table_.assign(size_t(stride_) * m.max_seqs, 0);
   for (std::vector<int32_t> *v : {&ids_, &positions_, &slots_})
     v->reserve(m.max_tokens);

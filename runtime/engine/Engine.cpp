@@ -1,17 +1,13 @@
 //===- Engine.cpp ---------------------------------------------------------===//
 #include "runtime/engine/Engine.h"
 #include "llmc/Support/Error.h"
+#include "runtime/engine/Seconds.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <utility>
 
 namespace llmc {
-
-static double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 const char *toString(Finish finish) {
   switch (finish) {

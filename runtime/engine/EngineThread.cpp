@@ -1,8 +1,8 @@
 //===- EngineThread.cpp ---------------------------------------------------===//
 #include "runtime/engine/EngineThread.h"
 #include "llmc/Support/Error.h"
+#include "runtime/engine/Seconds.h"
 
-#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -123,7 +123,7 @@ void EngineThread::loop() {
       obey(orders);
       const auto start = std::chrono::steady_clock::now();
       if (engine_.step()) {
-        now_.stepSeconds.add(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        now_.stepSeconds.add(secondsSince(start));
         engine_.device().startBackground();
       }
     } catch (const std::exception &error) {

@@ -22,7 +22,7 @@
 #ifndef LLMC_RUNTIME_ENGINE_SCHEDULER_H
 #define LLMC_RUNTIME_ENGINE_SCHEDULER_H
 
-#include "llmc/abi.h"
+#include "runtime/device/KVBlocks.h"
 #include "runtime/engine/BlockManager.h"
 
 #include <cstdint>
@@ -48,9 +48,6 @@ enum class KVLayout {
   Paged,
   Contiguous ///< a job takes the room of the longest one when it is admitted, in one piece: for comparison
 };
-
-/// Blocks that so many tokens take.
-constexpr uint64_t blocksOf(uint64_t tokens) { return (tokens + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK; }
 
 const char *toString(Policy policy);
 /// Throws Error for a name that is none of "fcfs", "priority", "shortest-first".

@@ -1,6 +1,7 @@
 //===- Score.cpp ----------------------------------------------------------===//
 #include "runtime/engine/Score.h"
 #include "llmc/Support/Error.h"
+#include "runtime/device/KVBlocks.h"
 #include "runtime/engine/Batch.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ uint32_t scoreTokens(Device &device, std::span<const int32_t> ids, uint32_t chun
   if (ids.size() > room)
     throw Error("expected at most " + std::to_string(room) + " tokens, got " + std::to_string(ids.size()));
   chunk = std::clamp(chunk, 1u, m.max_tokens);
-  std::vector<int32_t> blocks((ids.size() + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK);
+  std::vector<int32_t> blocks(blocksOf(ids.size()));
   std::iota(blocks.begin(), blocks.end(), 0);
   std::vector<float> logits(uint64_t(std::min(m.max_logits, chunk)) * m.vocab);
   Batch batch(device);

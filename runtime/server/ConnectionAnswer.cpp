@@ -77,9 +77,8 @@ asio::awaitable<bool> Connection::finish(Exchange &x) {
 asio::awaitable<void> Connection::await(Exchange &x) {
   using namespace asio::experimental::awaitable_operators;
   completion_ = x.response.completion;
-  if (completion_->request().stream) {
+  if (completion_->request().stream)
     ++hub_.service->counters().streams;
-  }
   const auto first = co_await (pump(x) || watch());
   x.cut |= first.index() == 1;
   if (x.cut)
@@ -117,9 +116,8 @@ asio::awaitable<void> Connection::pumpAll(Exchange &x) {
       co_return;
     }
     if (state.ended && !stream) {
-      x.response.body = completionBody(completion.request(), completion.id(), hub_.service->name(), completion.tokenizer(),
-                                       completion.choices(), completion.ends())
-                            .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+      x.response.body = jsonText(completionBody(completion.request(), completion.id(), hub_.service->name(), completion.tokenizer(),
+                                                completion.choices(), completion.ends()));
       co_return;
     }
     const bool done = state.ended || !state.error.empty();

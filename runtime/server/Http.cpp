@@ -14,7 +14,7 @@ HttpResponse errorResponse(unsigned status, const std::string &message, const st
   const char *type = status >= 500 ? "server_error" : "invalid_request_error";
   HttpResponse response;
   response.status = status;
-  response.body = errorBody(message, type, param, code).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  response.body = jsonText(errorBody(message, type, param, code));
   return response;
 }
 
@@ -63,9 +63,10 @@ std::string requestId(std::string_view given) {
   return good ? std::string(given) : newId();
 }
 
+static char lower(char c) { return char(std::tolower(static_cast<unsigned char>(c))); }
+
 bool equalNoCase(std::string_view a, std::string_view b) {
-  auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
 std::string mediaType(std::string_view contentType) {
@@ -73,7 +74,7 @@ std::string mediaType(std::string_view contentType) {
   while (!contentType.empty() && contentType.back() == ' ')
     contentType.remove_suffix(1);
   std::string type(contentType);
-  std::transform(type.begin(), type.end(), type.begin(), [](char c) { return char(std::tolower(static_cast<unsigned char>(c))); });
+  std::transform(type.begin(), type.end(), type.begin(), lower);
   return type;
 }
 

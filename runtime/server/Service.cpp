@@ -17,7 +17,7 @@ static LoadFlags loadFlags(LoadFlags flags) {
 
 static HttpResponse json(const Json &body) {
   HttpResponse response;
-  response.body = body.dump(-1, ' ', false, Json::error_handler_t::replace);
+  response.body = jsonText(body);
   return response;
 }
 

@@ -6,7 +6,7 @@ namespace llmc {
 using Json = nlohmann::ordered_json;
 
 static void addData(std::string &events, const Json &data) {
-  events += "data: " + data.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n\n";
+  events += "data: " + jsonText(data) + "\n\n";
 }
 
 StreamEvents::StreamEvents(const Completion &completion, const std::string &model)

@@ -155,7 +155,7 @@ private:
                       {"custom_id", customId},
                       {"response", {{"status_code", status}, {"request_id", line.id}, {"body", std::move(body)}}},
                       {"error", nullptr}};
-    output_.append(result.dump(-1, ' ', false, Json::error_handler_t::replace));
+    output_.append(jsonText(result));
     ++progress_.done;
   }
 

@@ -181,7 +181,7 @@ uint64_t cacheTokens(const BenchFlags &flags) {
   if (flags.batches.empty())
     return each;
   const uint64_t most = *std::max_element(flags.batches.begin(), flags.batches.end());
-  return most * ((each + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK) * LLMC_KV_BLOCK;
+  return most * blocksOf(each) * LLMC_KV_BLOCK;
 }
 
 void single(Device &device, const BenchFlags &flags, Json &j) {

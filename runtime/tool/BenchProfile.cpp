@@ -2,6 +2,7 @@
 #include "runtime/tool/BenchProfile.h"
 #include "llmc/Support/Error.h"
 #include "llmc/Support/ScratchFolder.h"
+#include "runtime/device/KVBlocks.h"
 #include "runtime/device/LaunchCost.h"
 #include "runtime/engine/Batch.h"
 #include "runtime/package/Profile.h"
@@ -20,7 +21,7 @@ class Sequences {
 public:
   Sequences(Device &device, uint64_t count, uint64_t context)
       : device_(device), batch_(device), count_(count), ids_(someIds(context, device.module().vocab)),
-        blocks_((context + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK) {
+        blocks_(blocksOf(context)) {
     for (uint64_t block = 0; block < count * blocks_; ++block)
       tables_.push_back(int32_t(block));
   }

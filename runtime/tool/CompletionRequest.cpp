@@ -32,10 +32,12 @@ Json parseJson(std::string_view text) {
   }
 }
 
+std::string jsonText(const Json &json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 namespace {
 
 [[noreturn]] void wrong(const std::string &field, const std::string &expected, const Json &got) {
-  std::string text = got.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = jsonText(got);
   if (text.size() > 60)
     text = text.substr(0, 60) + "...";
   throw BadRequest(field, "expected " + expected + ", got " + text);

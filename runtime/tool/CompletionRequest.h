@@ -32,6 +32,9 @@ inline constexpr size_t kMaxJsonKeys = 2048; // of an object: finding one among 
 /// equal keys the last counts.
 nlohmann::ordered_json parseJson(std::string_view text);
 
+/// One line. What is no UTF-8 in a string becomes U+FFFD.
+std::string jsonText(const nlohmann::ordered_json &json);
+
 struct CompletionRequest {
   bool chat = false;
   std::string model; // as the request calls it

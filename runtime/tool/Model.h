@@ -7,6 +7,7 @@
 #include "runtime/engine/ChatPrompt.h"
 #include "runtime/package/PackageReader.h"
 #include "runtime/package/WeightSource.h"
+#include "runtime/engine/Seconds.h"
 #include "runtime/tokenizer/Tokenizer.h"
 #include "runtime/tool/LoadFlags.h"
 #include "runtime/tool/PackageDevice.h"
@@ -15,10 +16,6 @@
 #include <optional>
 
 namespace llmc {
-
-inline double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 class Model {
 public:

@@ -1,6 +1,6 @@
 //===- TraceFile.h - requests and when they come ----------------*- C++ -*-===//
 //
-// A line of JSON for each request, for `simulate` and `bench --trace` (docs/scheduling.md), and what became of all, as JSON.
+// A line of JSON for each request, for `simulate` and `replay` (docs/scheduling.md), and what became of all, as JSON.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_TOOL_TRACEFILE_H

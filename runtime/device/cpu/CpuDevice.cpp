@@ -2,6 +2,7 @@
 #include "runtime/device/cpu/CpuDevice.h"
 #include "llmc/Support/Error.h"
 #include "runtime/device/CheckStep.h"
+#include "runtime/device/KVBlocks.h"
 #include "runtime/device/cpu/CpuFeatures.h"
 
 #include <algorithm>
@@ -36,8 +37,7 @@ CpuDevice::CpuDevice(const DevicePayload &payload, const DeviceOptions &options)
   checkWeights(*payload.weights);
   source_ = payload.weights;
   const uint64_t wanted = options.kvTokens ? options.kvTokens : module_->max_context;
-  const uint64_t blocks =
-      options.kvBytes ? options.kvBytes / blockBytes() : (wanted + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK;
+  const uint64_t blocks = options.kvBytes ? options.kvBytes / blockBytes() : blocksOf(wanted);
   if (blocks == 0)
     throw Error("--kv-memory: expected at least " + std::to_string(blockBytes()) + " bytes (one block of " +
                 std::to_string(LLMC_KV_BLOCK) + " tokens), got " + std::to_string(options.kvBytes));
@@ -152,7 +152,7 @@ void CpuDevice::step(const llmc_step_v1 &s) {
   } else {
     executor_->run(*pool_, nullptr, s.stop_after_op);
   }
-  if (s.stop_after_op < 0 || uint32_t(s.stop_after_op) + 1 >= module_->program.num_launches)
+  if (!endsEarly(*module_, s))
     output(s);
 }
 

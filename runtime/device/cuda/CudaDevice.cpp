@@ -178,7 +178,7 @@ void CudaDevice::start(Flight &flight) {
     const bool unknown = flying_ && !before.done; // the ids of the step before
     buffers_->setMemory(staging_.data() + flight.set * (staging_.bytes() / kStepSets));
     buffers_->fill(s, unknown ? std::span<const int32_t>() : previousIds_);
-    buffers_->keepApart(observer_ || (s.stop_after_op >= 0 && uint32_t(s.stop_after_op) + 1 < module().program.num_launches));
+    buffers_->keepApart(observer_ || endsEarly(module(), s));
     driver.check(driver.cuMemcpyHtoDAsync(stepMemory_.address(), buffers_->data(), buffers_->used(), gpu_->stream()),
                  "cuMemcpyHtoDAsync");
     if (unknown)
@@ -209,7 +209,7 @@ void CudaDevice::finish(Flight &flight) {
   const Current current(*this, flight);
   guarded([&] {
     landed_[flight.set]->synchronize();
-    if (s.stop_after_op < 0 || uint32_t(s.stop_after_op) + 1 >= module().program.num_launches)
+    if (!endsEarly(module(), s))
       output(flight);
   });
   flight.done = true;

@@ -2,6 +2,7 @@
 #include "runtime/device/cuda/MemoryPlan.h"
 #include "llmc/Support/Error.h"
 #include "runtime/device/CheckStep.h"
+#include "runtime/device/KVBlocks.h"
 
 #include <algorithm>
 
@@ -17,7 +18,6 @@ constexpr uint64_t kReserve = 64u << 20;
 constexpr uint64_t kOutputStaging = 16u << 20;
 
 uint64_t rounded(uint64_t bytes) { return (bytes + kPiece - 1) / kPiece * kPiece; }
-uint64_t blocksOf(uint64_t tokens) { return (tokens + LLMC_KV_BLOCK - 1) / LLMC_KV_BLOCK; }
 
 // Slots are int32.
 constexpr uint64_t kMaxBlocks = INT32_MAX / LLMC_KV_BLOCK;

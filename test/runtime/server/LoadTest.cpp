@@ -60,10 +60,8 @@ TEST_F(Serving, ClientsThatLeave) {
       }
       if (stream)
         EXPECT_NE(clients[0].until("data: "), "");
-      else
-        while (metric("llmc_requests_running") < 1)
-          ;
-      EXPECT_GT(metric("llmc_requests_waiting"), 0);
+      EXPECT_TRUE(reaches("llmc_requests_running", 1));
+      EXPECT_TRUE(reaches("llmc_requests_waiting", 1));
       for (Client &client : clients)
         if (reset)
           client.abort();
@@ -124,6 +122,9 @@ TEST_F(Serving, FullQueueAndConnections) {
   Client first(port_);
   first.send(httpText("POST", "/v1/completions", endless({{"stream", true}}).dump()));
   first.until("data: ");
+  EXPECT_TRUE(reaches("llmc_requests_waiting", 4));
+  while (service_->counters().connections > 1)
+    ;
   const Response full = post("/v1/completions", textBody("abc"));
   EXPECT_EQ(full.status, 503);
   EXPECT_EQ(full.headers.at("retry-after"), "1");

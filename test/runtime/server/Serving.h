@@ -218,6 +218,15 @@ protected:
     const size_t at = text.find("\n" + name + " ");
     return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
   }
+  /// The engine publishes its numbers after each step, which can be after the answer to the first of its tokens.
+  bool reaches(const std::string &name, double least) {
+    for (int i = 0; i < 1000; ++i) {
+      if (metric(name) >= least)
+        return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
   /// All blocks are back and nothing runs, within some seconds.
   bool idle() {
     for (int i = 0; i < 500; ++i) {

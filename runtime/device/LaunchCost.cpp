@@ -41,7 +41,8 @@ static uint64_t spansOf(const StepShape &shape, const llmc_variant_v1 &variant) 
 
 static bool takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, const StepShape &shape, uint64_t rows) {
   if (launch.rows != LLMC_ROWS_QUERY_TILES || !variant.span_rows)
-    return rows <= variant.max_rows || variant.max_rows == UINT32_MAX;
+    return rows <= variant.max_rows || variant.max_rows == UINT32_MAX ||
+           (launch.rows == LLMC_ROWS_QUERY_TILES && shape.tokens <= variant.row_block);
   const llmc_variant_v1 &next = *(&variant + 1);
   const uint64_t tiles = shape.sequences * ((shape.tokens + next.row_block - 1) / next.row_block);
   return spanTotals(shape, variant.row_block).take(variant, shape.tokens, tiles * next.col_blocks);

@@ -292,8 +292,10 @@ bool StepBuffers::readsContexts(const llmc_launch_v1 &launch) {
 }
 
 bool StepBuffers::takes(const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows) const {
-  if (launch.rows != LLMC_ROWS_QUERY_TILES || !variant.span_rows)
+  if (launch.rows != LLMC_ROWS_QUERY_TILES)
     return rows <= variant.max_rows && !(apart_ && variant.span_rows == LLMC_FUSED);
+  if (!variant.span_rows) // single tokens of many sequences would leave larger tiles all but empty
+    return rows <= variant.max_rows || largest_ <= variant.row_block;
   return spans_.at(variant.row_block).taken;
 }
 

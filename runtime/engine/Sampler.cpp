@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <unordered_map>
@@ -72,7 +73,7 @@ void mask(std::span<float> logits, const uint32_t *allowed) {
       logits[t] = -std::numeric_limits<float>::infinity();
 }
 
-// Both loops run over the whole vocabulary for every token; without early exits they vectorise.
+// The loops over a whole row run for every token; without early exits and calls they vectorise.
 bool finiteRow(std::span<const float> logits) {
   uint32_t bad = 0;
   for (float x : logits)
@@ -88,6 +89,32 @@ float largest(std::span<const float> logits) {
     best = std::max(best, bits ^ (bits >> 31 & 0x7fffffff));
   }
   return std::bit_cast<float>(best ^ (best >> 31 & 0x7fffffff));
+}
+
+// e^x for x <= 0, within 2e-7 of it; 0 below -87. The C library's gives other bits on other machines, and one number at a time.
+// Method and polynomial: Cephes (Moshier 1992).
+float exponential(float x) {
+  constexpr float kRound = 0x1.8p23f; // added and taken away it rounds to whole numbers
+  const float clamped = std::max(x, -87.0f), shifted = clamped * 1.44269504f + kRound, n = shifted - kRound;
+  const float r = clamped - n * 0.693359375f - n * -2.12194440e-4f;
+  float y = 1.9875691500e-4f;
+  for (float c : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
+    y = y * r + c;
+  y = y * r * r + r + 1;
+  const float power = std::bit_cast<float>((std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(kRound) + 127) << 23);
+  return x < -87 ? 0 : y * power;
+}
+
+// In eight lanes, which always add up in the same order.
+double sumOf(std::span<const float> values) {
+  double lanes[8] = {};
+  size_t i = 0;
+  for (; i + 8 <= values.size(); i += 8)
+    for (size_t lane = 0; lane < 8; ++lane)
+      lanes[lane] += values[i + lane];
+  for (; i < values.size(); ++i)
+    lanes[i % 8] += values[i];
+  return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
 void fillProbabilities(std::span<const float> logits, int32_t chosen, uint32_t wanted, std::vector<TokenProbability> &out) {
@@ -130,6 +157,8 @@ static int32_t firstOf(std::span<const float> logits, float best) {
   return int32_t(std::find(logits.begin(), logits.end(), best) - logits.begin());
 }
 
+static bool filters(const llmc_sampler_v1 &s) { return s.top_k > 0 || s.typical_p < 1 || s.top_p < 1 || s.min_p > 0; }
+
 int32_t Sampler::sample(std::span<float> logits, const llmc_sampler_v1 &s, std::vector<TokenProbability> *probabilities) {
   // What the model computed must be finite: a NaN would otherwise choose some low id, silently.
   if (logits.empty() || !finiteRow(logits))
@@ -140,9 +169,16 @@ int32_t Sampler::sample(std::span<float> logits, const llmc_sampler_v1 &s, std::
   float best = 0;
   if (!change(logits, s, best))
     return kBadLogits;
-  if (!isGreedy(s))
+  int32_t id;
+  if (isGreedy(s)) {
+    id = firstOf(logits, best);
+  } else if (filters(s)) {
     filter(logits, s, best);
-  const int32_t id = isGreedy(s) ? firstOf(logits, best) : draw(s.seed, s.position);
+    id = draw(s.seed, s.position);
+  } else {
+    weigh(logits, best, s.temperature);
+    id = drawOfAll(s.seed, s.position);
+  }
   if (probabilities)
     fillProbabilities(keepRaw ? std::span<const float>(raw_) : logits, id, s.logprobs, *probabilities);
   return id;
@@ -165,19 +201,58 @@ namespace {
 constexpr auto likelier = [](const auto &a, const auto &b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; };
 } // namespace
 
-void Sampler::filter(std::span<const float> logits, const llmc_sampler_v1 &s, float best) {
-  candidates_.clear();
-  for (size_t t = 0; t < logits.size(); ++t) {
-    const float weight = std::exp((logits[t] - best) / s.temperature); // 1 for the best
-    if (weight > 0)
-      candidates_.push_back({logits[t], weight, int32_t(t), 0});
-  }
+// The weight of every token: its probability over that of the best.
+void Sampler::weigh(std::span<const float> logits, float best, float temperature) {
+  weights_.resize(logits.size());
+  for (size_t t = 0; t < logits.size(); ++t)
+    weights_[t] = exponential((logits[t] - best) / temperature);
+  blockSums_.clear();
+  for (size_t t = 0; t < weights_.size(); t += kBlock)
+    blockSums_.push_back(sumOf(std::span(weights_).subspan(t, std::min(kBlock, weights_.size() - t))));
+  sum_ = std::accumulate(blockSums_.begin(), blockSums_.end(), 0.0);
+}
+
+// At least `count` logits of the row are as large as this: as many parts of it have one that is.
+static float amongLargest(std::span<const float> logits, size_t count) {
+  constexpr size_t kPart = 64;
+  std::vector<float> parts;
+  for (size_t t = 0; t < logits.size(); t += kPart)
+    parts.push_back(largest(logits.subspan(t, std::min(kPart, logits.size() - t))));
+  if (count > parts.size())
+    return -std::numeric_limits<float>::infinity();
+  std::nth_element(parts.begin(), parts.begin() + ptrdiff_t(count) - 1, parts.end(), std::greater<>());
+  return parts[count - 1];
+}
+
+// The tokens that the filters may leave. What none of them can keep is not looked at: fewer than a thousand of a hundred thousand.
+void Sampler::collect(std::span<const float> logits, const llmc_sampler_v1 &s) {
+  float least = std::numeric_limits<float>::min(), leastLogit = -std::numeric_limits<float>::infinity();
   if (s.top_k > 0)
+    leastLogit = amongLargest(logits, size_t(s.top_k));
+  else if (!(s.typical_p < 1) && s.top_p < 1) // all below it together weigh less than what top-p leaves out
+    least = std::max(least, float((1 - double(s.top_p)) * sum_ / double(logits.size()) * (1 - 1e-6)));
+  else if (!(s.typical_p < 1) && s.min_p > 0)
+    least = std::max(least, std::min(s.min_p, 1.0f));
+  candidates_.clear();
+  for (size_t t = 0; t < logits.size(); ++t)
+    if (weights_[t] >= least && logits[t] >= leastLogit)
+      candidates_.push_back({logits[t], weights_[t], int32_t(t), 0});
+}
+
+void Sampler::filter(std::span<const float> logits, const llmc_sampler_v1 &s, float best) {
+  weigh(logits, best, s.temperature);
+  collect(logits, s);
+  double sum = sum_; // of what the filters before have left
+  if (s.top_k > 0) {
     keepTop(size_t(s.top_k));
-  if (s.typical_p < 1)
+    sum = totalWeight();
+  }
+  if (s.typical_p < 1) {
     keepTypical(s.typical_p, best, s.temperature);
+    sum = totalWeight();
+  }
   if (s.top_p < 1)
-    keepFirst(s.top_p, likelier);
+    keepFirst(double(s.top_p) * sum, likelier);
   if (s.min_p > 0)
     keepAsProbable(std::min(s.min_p, 1.0f));
 }
@@ -190,6 +265,21 @@ int32_t Sampler::draw(uint64_t seed, uint64_t position) const {
       return c.id;
   }
   return candidates_.back().id;
+}
+
+// Of the whole row, without candidates.
+int32_t Sampler::drawOfAll(uint64_t seed, uint64_t position) const {
+  double left = philoxUniform(seed, position) * sum_;
+  size_t block = 0;
+  for (; block + 1 < blockSums_.size() && left >= blockSums_[block]; ++block)
+    left -= blockSums_[block];
+  for (size_t t = block * kBlock; t < weights_.size(); ++t)
+    if (weights_[t] > 0 && (left -= weights_[t]) < 0)
+      return int32_t(t);
+  size_t t = weights_.size(); // rounding has left a rest: the last one that can be drawn
+  while (!(weights_[--t] > 0))
+    ;
+  return int32_t(t);
 }
 
 double Sampler::totalWeight() const {
@@ -216,7 +306,7 @@ void Sampler::keepTypical(float share, float best, float temperature) {
     entropy += c.weight * std::exp(-logSum) * surprise(c);
   for (Candidate &c : candidates_)
     c.atypicality = float(std::fabs(surprise(c) - entropy));
-  keepFirst(share, [](const Candidate &a, const Candidate &b) {
+  keepFirst(double(share) * totalWeight(), [](const Candidate &a, const Candidate &b) {
     return a.atypicality != b.atypicality ? a.atypicality < b.atypicality : likelier(a, b);
   });
 }
@@ -228,10 +318,9 @@ void Sampler::keepAsProbable(float share) {
   std::erase_if(candidates_, [&](const Candidate &c) { return c.weight < share * most; });
 }
 
-// Keeps the first candidates in the order `before`, the fewest that have `share` of the probability: of the likeliest
+// Keeps the first candidates in the order `before`, the fewest that weigh so much: of the likeliest
 // the nucleus (Holtzman et al. 2020). A heap gives them in order; sorting the whole vocabulary would take milliseconds.
-template <typename Before> void Sampler::keepFirst(float share, Before before) {
-  const double sum = totalWeight();
+template <typename Before> void Sampler::keepFirst(double weight, Before before) {
   double covered = 0;
   auto after = [&](const Candidate &a, const Candidate &b) { return before(b, a); };
   std::make_heap(candidates_.begin(), candidates_.end(), after);
@@ -240,7 +329,7 @@ template <typename Before> void Sampler::keepFirst(float share, Before before) {
     std::pop_heap(candidates_.begin(), end, after); // to the back
     --end;
     covered += end->weight;
-  } while (end != candidates_.begin() && covered < double(share) * sum);
+  } while (end != candidates_.begin() && covered < weight);
   candidates_.erase(candidates_.begin(), end);
   std::reverse(candidates_.begin(), candidates_.end());
 }

@@ -64,15 +64,22 @@ private:
     int32_t id;
     float atypicality; // |surprise - entropy|, of typical-p
   };
+  static constexpr size_t kBlock = 512; // of a row, whose weights are added up apart
   bool change(std::span<float> logits, const llmc_sampler_v1 &sampler, float &best);
+  void weigh(std::span<const float> logits, float best, float temperature);
+  void collect(std::span<const float> logits, const llmc_sampler_v1 &sampler);
   void filter(std::span<const float> logits, const llmc_sampler_v1 &sampler, float best);
   int32_t draw(uint64_t seed, uint64_t position) const;
+  int32_t drawOfAll(uint64_t seed, uint64_t position) const;
   void keepTop(size_t count);
   void keepTypical(float share, float best, float temperature);
   void keepAsProbable(float share);
-  template <typename Before> void keepFirst(float share, Before before);
+  template <typename Before> void keepFirst(double weight, Before before);
   double totalWeight() const;
 
+  std::vector<float> weights_;    // of the whole row
+  std::vector<double> blockSums_; // of theirs
+  double sum_ = 0;
   std::vector<Candidate> candidates_;
   std::vector<float> raw_; // the row before it was changed, if log-probabilities are wanted
 };

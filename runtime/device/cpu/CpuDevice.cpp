@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -59,6 +60,7 @@ CpuDevice::CpuDevice(const DevicePayload &payload, const DeviceOptions &options)
     swap_ = Mapping::anonymous(numSlots_ * blockBytes(), "swap space");
   pool_ = std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::availableCpus(),
                                        options.pinThreads);
+  samplers_.resize(pool_->size());
   buffers_.emplace(*module_, module_->program, StepBufferShape{LLMC_ROW_PAD, false, numBlocks_});
   executor_.emplace(module_->program, *buffers_);
   previousIds_.assign(module_->max_logits, 0);
@@ -175,8 +177,27 @@ void CpuDevice::output(const llmc_step_v1 &s) {
       std::memcpy(s.out_hidden + uint64_t(i) * m.hidden, hidden + uint64_t(i) * m.padded_hidden,
                   m.hidden * sizeof(float));
   }
-  for (uint32_t i = 0; s.samplers && i < s.num_logits; ++i)
-    previousIds_[i] = std::max(sampler_.sample(s, i, {logits + uint64_t(i) * m.padded_vocab, m.vocab}), 0);
+  if (s.samplers && s.num_logits)
+    sample(s, logits);
+}
+
+// A row is one thread's: what it gives does not depend on how many there are.
+void CpuDevice::sample(const llmc_step_v1 &s, float *logits) {
+  const llmc_module_v1 &m = *module_;
+  std::atomic<uint32_t> next{0};
+  std::vector<std::exception_ptr> failed(pool_->size());
+  auto body = [&](unsigned thread) {
+    try {
+      for (uint32_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < s.num_logits;)
+        previousIds_[i] = std::max(samplers_[thread].sample(s, i, {logits + uint64_t(i) * m.padded_vocab, m.vocab}), 0);
+    } catch (...) { // out of memory
+      failed[thread] = std::current_exception();
+    }
+  };
+  pool_->run(body);
+  for (const std::exception_ptr &exception : failed)
+    if (exception)
+      std::rethrow_exception(exception);
 }
 
 void CpuDevice::zeroBlocks(std::span<const int32_t> blocks) {

@@ -52,6 +52,7 @@ private:
   void background();
   void bindProgram();
   void output(const llmc_step_v1 &step);
+  void sample(const llmc_step_v1 &step, float *logits);
   void runTimed(const llmc_step_v1 &step);
   std::byte *slot(int32_t index) const { return swap_.data() + uint64_t(index) * blockBytes(); }
   std::byte *block(int32_t index) const { return kv_.data() + uint64_t(index) * blockBytes(); }
@@ -68,7 +69,7 @@ private:
   std::optional<Executor> executor_;
   LaunchObserver observer_;
   LaunchTimer timer_;
-  RowSampler sampler_;
+  std::vector<RowSampler> samplers_; // by thread
   std::vector<int32_t> previousIds_; // output slots of the last step
 
   std::thread copier_;

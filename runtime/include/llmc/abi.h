@@ -227,7 +227,7 @@ typedef struct llmc_cuda_kernel_v1 {
 } llmc_cuda_kernel_v1;
 
 /* One of the forms of a kernel, taken for row counts up to max_rows (the token, logits or sequence
- * count; for QUERY_TILES the token count). The last variant of a launch has max_rows = UINT32_MAX.
+ * count; for QUERY_TILES the token count, or any if row_block holds the new tokens of every sequence). The last variant of a launch has max_rows = UINT32_MAX.
  * A variant with span_rows works on spans of the cache: it is taken if no sequence has more than max_rows new tokens, the
  * counts of spans that are not their tile's only one sum to at most span_rows, and, where a sequence has more than row_block new
  * tokens, the units of the next variant would be few and long (runtime/device/KVSpans.h).

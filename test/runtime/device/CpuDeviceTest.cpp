@@ -7,6 +7,7 @@
 #include "runtime/engine/Batch.h"
 #include "runtime/engine/Score.h"
 
+#include <array>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <immintrin.h>
@@ -119,6 +120,16 @@ TEST(CpuDevice, VariantFollowsTheRowCount) {
   allLogits(*loaded.device, {5}, 1);
   EXPECT_EQ(variant, "attention_1");
   allLogits(*loaded.device, {5, 6}, 2);
+  EXPECT_EQ(variant, "attention_4");
+  Batch batch(*loaded.device); // a new token each of three sequences
+  for (int32_t block : {0, 1, 2})
+    batch.add(std::array{5}, 0, std::array{block});
+  loaded.device->step(batch.step());
+  EXPECT_EQ(variant, "attention_1");
+  batch.clear();
+  batch.add(std::array{5}, 0, std::array{0});
+  batch.add(std::array{5, 6}, 0, std::array{1});
+  loaded.device->step(batch.step());
   EXPECT_EQ(variant, "attention_4");
 }
 

@@ -1,9 +1,12 @@
 #include "runtime/engine/Sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
+#include <numeric>
+#include <random>
 
 using namespace llmc;
 
@@ -273,6 +276,89 @@ TEST(Sampler, EveryCombinationLeavesAToken) {
             const int32_t id = sample(logits, s);
             ASSERT_TRUE(id >= 0 && id < 6) << k << typical << p << minP << temperature;
           }
+}
+
+// top-k, top-p and min-p by their definitions: everything in order, in double.
+std::map<int32_t, double> byDefinition(const std::vector<float> &logits, const llmc_sampler_v1 &s) {
+  std::vector<int32_t> ids(logits.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  std::sort(ids.begin(), ids.end(), [&](int32_t a, int32_t b) {
+    return logits[size_t(a)] != logits[size_t(b)] ? logits[size_t(a)] > logits[size_t(b)] : a < b;
+  });
+  if (s.top_k > 0)
+    ids.resize(std::min(ids.size(), size_t(s.top_k)));
+  auto weight = [&](int32_t id) { return std::exp((double(logits[size_t(id)]) - logits[size_t(ids[0])]) / s.temperature); };
+  auto sum = [&] {
+    double all = 0;
+    for (int32_t id : ids)
+      all += weight(id);
+    return all;
+  };
+  const double wanted = s.top_p * sum();
+  double covered = 0;
+  for (size_t i = 0; i < ids.size() && s.top_p < 1; ++i)
+    if ((covered += weight(ids[i])) >= wanted)
+      ids.resize(i + 1);
+  while (weight(ids.back()) < s.min_p)
+    ids.pop_back();
+  const double all = sum();
+  std::map<int32_t, double> result;
+  for (int32_t id : ids)
+    result[id] = weight(id) / all;
+  return result;
+}
+
+// Large rows, of which most tokens are never looked at; many ties, some rows flat, some steep.
+TEST(Sampler, FiltersKeepWhatTheirDefinitionsKeep) {
+  std::mt19937 numbers(3);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<float> logits(1 + numbers() % 6000);
+    const float scale = std::array{0.0f, 0.1f, 1.0f, 5.0f}[numbers() % 4];
+    for (float &x : logits)
+      x = scale * std::round(float(int(numbers() % 2001) - 1000) / 50) / 4;
+    llmc_sampler_v1 s = random(std::array{0.2f, 0.7f, 1.0f, 3.0f}[numbers() % 4]);
+    s.top_k = std::array{0, 0, 1, 3, 50, 1000, 100000}[numbers() % 7];
+    s.top_p = std::array{1.0f, 0.999f, 0.9f, 0.3f, 0.0f}[numbers() % 5];
+    s.min_p = std::array{0.0f, 0.0f, 0.05f, 0.5f}[numbers() % 4];
+    const std::map<int32_t, double> want = byDefinition(logits, s);
+    Sampler sampler;
+    std::map<int32_t, double> got;
+    for (auto [id, probability] : sampler.distribution(logits, s))
+      got[id] = probability;
+    // Where the last of many equals is cut, rounding may decide by one; what is kept agrees.
+    ASSERT_LE(got.size() > want.size() ? got.size() - want.size() : want.size() - got.size(), 1u) << "round " << round;
+    for (auto [id, probability] : want)
+      if (got.contains(id))
+        ASSERT_NEAR(got[id] / probability, 1, got.size() == want.size() ? 1e-5 : 1.1 / double(std::min(got.size(), want.size()))) << "round " << round << " token " << id;
+    for (s.position = 0; s.position < 20; ++s.position)
+      ASSERT_TRUE(want.contains(sample(logits, s)) || got.contains(sample(logits, s))) << "round " << round;
+  }
+}
+
+// Without filters the row itself is drawn from: the token at which the weights up to it exceed the draw.
+TEST(Sampler, DrawsOfAllAreDrawsOfTheRow) {
+  std::mt19937 numbers(4);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<float> logits(1 + numbers() % 3000);
+    for (float &x : logits)
+      x = float(numbers() % 1000) / 100;
+    logits[numbers() % logits.size()] = -1e30f; // has no weight
+    llmc_sampler_v1 s = random(std::array{0.3f, 1.0f, 2.0f}[numbers() % 3]);
+    s.seed = numbers();
+    const float best = *std::max_element(logits.begin(), logits.end());
+    double sum = 0;
+    for (float x : logits)
+      sum += std::exp((double(x) - best) / s.temperature);
+    for (s.position = 0; s.position < 50; ++s.position) {
+      const auto id = size_t(sample(logits, s));
+      double before = 0;
+      for (size_t t = 0; t < id; ++t)
+        before += std::exp((double(logits[t]) - best) / s.temperature);
+      const double at = philoxUniform(s.seed, s.position) * sum, own = std::exp((double(logits[id]) - best) / s.temperature);
+      ASSERT_GT(own, 0);
+      ASSERT_TRUE(at > before - 1e-5 * sum && at < before + own + 1e-5 * sum) << "round " << round << ": " << before / sum << " " << at / sum;
+    }
+  }
 }
 
 // Repetition: prompt and answer; presence and frequency: the answer.

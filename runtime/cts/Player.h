@@ -30,11 +30,12 @@ int32_t best(const Row &row);
 
 class Player {
 public:
-  Player(Device &device, bool quick) : device(device), m(device.module()), quick(quick), batch_(device) {}
+  Player(Device &device, bool quick, unsigned traces) : device(device), m(device.module()), quick(quick), traces(traces), batch_(device) {}
 
   Device &device;
   const llmc_module_v1 &m;
   const bool quick;
+  const unsigned traces; // random ones, of requests
 
   bool onCpu() const { return std::string_view(m.target) == "cpu"; }
   uint32_t blocks() const { return device.numBlocks(); }

@@ -1,6 +1,6 @@
 //===- Suite.h - the conformance suite of devices ---------------*- C++ -*-===//
 //
-// What every device must do with any package, seen through the interface Device alone. A check is a function that
+// What every device must do with any package, seen through the interface Device, at last through an Engine. A check is a function that
 // throws Error (or calls fail) when it does not hold.
 //
 // Two results of different row counts (a prompt whole and in pieces, a sequence alone and in a batch) must have
@@ -24,6 +24,8 @@ constexpr double kGpuTolerance = 0.03;
 
 /// Tokens of KV cache that the checks need.
 constexpr uint64_t kPoolTokens = 4096, kQuickPoolTokens = 1024;
+/// Host memory that preempted requests' blocks go to.
+constexpr uint64_t kSwapBytes = 16 << 20;
 
 struct Check {
   std::string name;
@@ -35,6 +37,7 @@ void addSteps(Checks &checks);      // what is executed and what is refused
 void addOutputs(Checks &checks);    // ids, logits, hidden rows, samplers
 void addInvariance(Checks &checks); // chunks, batches, repetition
 void addBlocks(Checks &checks);     // the KV cache
+void addRequests(Checks &checks);   // many at a time, in an engine
 
 } // namespace llmc::cts
 

@@ -17,6 +17,7 @@ struct Options {
   LoadFlags load;
   std::string package, filter;
   bool quick = false;
+  unsigned traces = 0;
 };
 
 // Evaluates in this order: a lost device fails everything that follows.
@@ -26,6 +27,7 @@ Checks allChecks() {
   addOutputs(checks);
   addInvariance(checks);
   addBlocks(checks);
+  addRequests(checks);
   return checks;
 }
 
@@ -55,13 +57,14 @@ int run(const Options &options) {
   device.ptx = options.load.ptx;
   device.graphs = !options.load.noGraphs;
   device.syncLaunches = options.load.syncLaunches;
+  device.swapBytes = kSwapBytes;
   device.kvBytes = options.load.kvBytes;
   device.kvTokens = options.load.context ? options.load.context : options.quick ? kQuickPoolTokens : kPoolTokens;
   const std::unique_ptr<Device> loaded = makeDevice(package, manifest, *weights, device);
   const DeviceInfo info = loaded->info();
   std::printf("%s on %s (%s), %u blocks of KV cache\n", options.package.c_str(), info.name.c_str(), info.detail.c_str(),
               loaded->numBlocks());
-  Player player(*loaded, options.quick);
+  Player player(*loaded, options.quick, options.traces ? options.traces : options.quick ? 3 : 20);
   int passed = 0, failed = 0;
   for (const Check &check : allChecks())
     if (check.name.find(options.filter) != std::string::npos)
@@ -78,6 +81,7 @@ int main(int argc, char **argv) {
   app.add_option("PACKAGE", options.package, "an executable or payload made by llmc compile")->required();
   app.add_flag("--quick", options.quick, "small sizes, for memory checkers");
   app.add_option("--filter", options.filter, "only checks whose names contain this")->type_name("TEXT");
+  app.add_option("--traces", options.traces, "random traces of requests (default 20; 3 with --quick)")->type_name("N")->check(CLI::Range(1u, 1000000u));
   addLoadFlags(app, options.load);
   try {
     app.parse(argc, argv);

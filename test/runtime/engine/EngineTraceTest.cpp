@@ -1,18 +1,15 @@
 // Random traces of requests through an engine: what is generated is what the same request gives alone.
 #include "FakeDevice.h"
-#include "runtime/engine/Engine.h"
+#include "runtime/cts/Traces.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
-#include <random>
 
 using namespace llmc;
 using fake::Loaded;
 using fake::pool;
 
 namespace {
-
-uint64_t constantHash(uint64_t, std::span<const int32_t>) { return 7; }
 
 std::vector<int32_t> out(const Sequence &s) { return {s.output().begin(), s.output().end()}; }
 
@@ -31,55 +28,6 @@ void PrintTo(const Answer &a, std::ostream *stream) {
     *stream << " " << id;
 }
 
-class Traces {
-public:
-  explicit Traces(unsigned seed) : random_(seed) {}
-  uint64_t below(uint64_t n) { return random_() % n; }
-
-  Request request(uint64_t room) {
-    Request r;
-    const uint64_t length = 1 + below(std::min<uint64_t>(room, 60));
-    for (uint64_t i = 0; i < length; ++i) // a few texts with long common prefixes
-      r.prompt.push_back(int32_t(i * 7 % 250));
-    for (uint64_t i = below(length + 1); i < length && below(2); ++i)
-      r.prompt[i] = int32_t(below(250));
-    if (below(25) == 0)
-      r.prompt[below(length)] = fake::kNanToken;
-    r.sampling.maxTokens = below(30);
-    r.sampling.temperature = below(2) ? 0.0 : 0.8;
-    r.sampling.seed = below(100);
-    r.sampling.repetitionPenalty = below(3) ? 1 : 1.2;
-    if (below(3) == 0)
-      r.eosIds = {int32_t(below(250)), int32_t(below(250)), int32_t(below(250))};
-    r.priority = int64_t(below(3));
-    if (below(4) == 0)
-      r.cacheSalt = "other";
-    return r;
-  }
-
-  EngineOptions options() {
-    EngineOptions o;
-    o.chunk = uint32_t(below(3) ? 0 : 1 + below(20));
-    o.tokenBudget = uint32_t(below(3) ? 0 : 1 + below(20));
-    o.maxRunning = uint32_t(below(4));
-    o.policy = Policy(below(3));
-    o.batching = below(8) ? Batching::Continuous : Batching::Static;
-    o.ageing = uint32_t(1 + below(50));
-    o.prefixCache = below(4) != 0;
-    if (below(3) == 0)
-      o.hash = constantHash;
-    o.overlap = below(2) ? Overlap::On : Overlap::Off;
-    if (below(8) == 0) {
-      o.kv = KVLayout::Contiguous;
-      o.prefixCache = false;
-    }
-    return o;
-  }
-
-private:
-  std::mt19937 random_;
-};
-
 // The same pool and context, nobody else, no cache.
 Answer alone(const Loaded &loaded, const Request &request) {
   Engine engine(*loaded.device);
@@ -87,60 +35,21 @@ Answer alone(const Loaded &loaded, const Request &request) {
 }
 
 TEST(EngineTraces, EveryRequestIsAnsweredAsAlone) {
-  Traces traces(11);
-  uint64_t cached = 0, preempted = 0, failed = 0, swapped = 0;
+  cts::TraceOptions options;
+  options.badToken = fake::kNanToken;
+  cts::Traces traces(11, options);
   for (int trace = 0; trace < 2000; ++trace) {
-    DeviceOptions deviceOptions = pool(16 * (2 + traces.below(14)));
+    DeviceOptions deviceOptions = pool(16 * 16);
     deviceOptions.swapBytes = traces.below(2) * traces.below(8) * fake::kBlockBytes;
     Loaded loaded(deviceOptions);
-    Engine engine(*loaded.device, traces.options());
-    struct Asked {
-      Request request;
-      std::shared_ptr<Sequence> sequence;
-    };
-    std::vector<Asked> asked;
-    const size_t count = 1 + traces.below(12);
-    for (int steps = 0; asked.size() < count || !engine.scheduler().empty(); ++steps) {
-      ASSERT_LT(steps, 20000) << "trace " << trace;
-      while (asked.size() < count && traces.below(3) == 0) {
-        Request r = traces.request(engine.room());
-        // Of a fork all but the prompt is its own.
-        const size_t parent = asked.empty() ? 0 : traces.below(asked.size());
-        if (!asked.empty() && traces.below(4) == 0 && asked[parent].sequence->finish == Finish::None) {
-          r.prompt = asked[parent].request.prompt;
-          r.cacheSalt = asked[parent].request.cacheSalt;
-          asked.push_back({r, engine.fork(*asked[parent].sequence, r)});
-        } else {
-          asked.push_back({r, engine.submit(r)});
-        }
-      }
-      if (!asked.empty() && traces.below(25) == 0)
-        engine.cancel(asked[traces.below(asked.size())].sequence);
-      engine.step();
-    }
-    EXPECT_EQ(engine.blocks().available(), engine.blocks().total()) << "trace " << trace;
-    for (const Asked &a : asked) {
-      const Answer want = alone(loaded, a.request);
-      if (a.sequence->finish == Finish::Cancelled) {
-        const std::vector<int32_t> got = out(*a.sequence);
-        ASSERT_LE(got.size(), want.ids.size());
-        EXPECT_TRUE(std::equal(got.begin(), got.end(), want.ids.begin())) << "trace " << trace;
-      } else {
-        EXPECT_EQ(answerOf(*a.sequence), want) << "trace " << trace;
-      }
-      cached += a.sequence->cached;
-      preempted += a.sequence->preemptions;
-      failed += a.sequence->finish == Finish::Error;
-    }
-    swapped += engine.scheduler().swaps();
-    if (HasFailure())
-      return;
+    ASSERT_NO_THROW(traces.play(*loaded.device));
   }
   // The traces do come to what they are made for.
-  EXPECT_GT(cached, 2000u);
-  EXPECT_GT(preempted, 200u);
-  EXPECT_GT(swapped, 20u);
-  EXPECT_GT(failed, 50u);
+  EXPECT_GT(traces.counts().cached, 2000u);
+  EXPECT_GT(traces.counts().preempted, 200u);
+  EXPECT_GT(traces.counts().swapped, 20u);
+  EXPECT_GT(traces.counts().failed, 50u);
+  EXPECT_GT(traces.counts().cancelled, 50u);
 }
 
 Request plain(size_t length, uint64_t maxTokens, int32_t last = -1) {

@@ -23,7 +23,7 @@ def LM_StorageAttr : EnumAttr<LM_Dialect, LM_Storage, "storage">;
 def LM_Arith : LM_I32Enum<"Arith", "numerics contract of a matrix product", [
   // f32 FMA over ascending k, one chain per output; weights widened exactly to f32 in registers.
   I32EnumAttrCase<"F32", 0, "f32">,
-  // Operands in bf16; per 32 k an even-k and an odd-k f32 FMA chain from 0, then c + (even + odd).
+  // Operands in bf16; per 32 k an even-k and an odd-k f32 FMA chain from 0, then c + (even + odd), as AMX's tdpbf16ps computes it.
   I32EnumAttrCase<"BF16_EO32", 1, "bf16_eo32">,
   // Activations int8 per group of 32 k; exact int32 dot per group; f32 FMA over ascending groups:
   //   c = fma(float(dot), d_w * d_a, c), and with minimums c = fma(m_w, s_a, c) after it
@@ -33,7 +33,8 @@ def LM_Arith : LM_I32Enum<"Arith", "numerics contract of a matrix product", [
   I32EnumAttrCase<"Q8_G32", 2, "q8_g32">,
   // The same with int16 activations: rounding them costs 2^-16 of a group's largest value instead of 2^-8.
   I32EnumAttrCase<"Q16_G32", 3, "q16_g32">,
-  // Operands in bf16 (a quantised weight is dequantised in f32, then rounded); f32 sums in the order of the target's
+  // Operands in bf16 (a quantised weight is dequantised in f32, then rounded). On a CPU one f32 FMA chain per output over
+  // ascending pairs of k, of each the odd k first, as vdpbf16ps computes it. On a GPU f32 sums in the order of the
   // matrix unit: equal from run to run on one target, not across targets (D1, GPU).
   I32EnumAttrCase<"BF16", 4, "bf16">]>;
 def LM_ArithAttr : EnumAttr<LM_Dialect, LM_Arith, "arith"> {

@@ -44,7 +44,8 @@ def Tile_FormatAttr : EnumAttr<Tile_Dialect, Tile_Format, "format">;
 def Tile_Arith : Tile_I32Enum<"DotArith", "rounding and order of a dot product", [
   I32EnumAttrCase<"F32", 0, "f32">,             // one f32 FMA chain per result over ascending k
   I32EnumAttrCase<"BF16_EO32", 1, "bf16_eo32">, // per 32 k: even-k and odd-k FMA chains from 0, then c + (even + odd)
-  I32EnumAttrCase<"BF16", 2, "bf16">,           // operands rounded to bf16, f32 sums in the order of the target's matrix unit
+  I32EnumAttrCase<"BF16", 2, "bf16">,           // operands rounded to bf16; CPU: one FMA chain, of each pair of k the odd first;
+                                                // GPU: f32 sums in the order of its matrix unit
   I32EnumAttrCase<"BF16_G32", 3, "bf16_g32">    // codes: per 32 k such a sum with the codes themselves, then scale and minimum
 ]>;
 def Tile_ArithAttr : EnumAttr<Tile_Dialect, Tile_Arith, "arith"> {

@@ -1,6 +1,7 @@
 //===- Compile.cpp - the driver of llmc compile ---------------------------===//
 #include "llmc/Pipelines/Compile.h"
 
+#include "dialects/Tile/Tile.h"
 #include "lib/Pipelines/Kernels.h"
 #include "lib/Pipelines/Progress.h"
 #include "llmc/Pipelines/Phases.h"
@@ -103,6 +104,7 @@ private:
   /// The kernels for a GPU, by name, each through the gate unless there is no ptxas.
   GPUCode compileForGPU(const GPUTarget &target);
   std::string sharedObject(const std::string &isa);
+  std::vector<std::string> distinctIsas();
   void writeCode();
   void writeGPUCode(const GPUTarget &target);
   void writeExecutable();
@@ -196,6 +198,16 @@ void Driver::writeCode() {
   writeText(options.output, text);
 }
 
+// avx512bf16 differs from avx512vnni in products of bf16 alone.
+std::vector<std::string> Driver::distinctIsas() {
+  std::vector<std::string> isas = options.isas;
+  bool products = false;
+  module->walk([&](tile::DotOp dot) { products |= dot.getArith() == tile::DotArith::BF16; });
+  if (!products && std::find(isas.begin(), isas.end(), "avx512vnni") != isas.end())
+    isas.erase(std::remove(isas.begin(), isas.end(), "avx512bf16"), isas.end());
+  return isas;
+}
+
 void Driver::writeExecutable() {
   PackageParts parts;
   parts.stub = findStub(options.stub);
@@ -203,7 +215,8 @@ void Driver::writeExecutable() {
   parts.compute = options.ir.compute;
   parts.weights = options.weights;
   parts.trapChecks = options.ir.trapChecks;
-  for (const std::string &isa : options.isas)
+  const std::vector<std::string> isas = distinctIsas();
+  for (const std::string &isa : isas)
     parts.modules.emplace_back(isa, sharedObject(isa));
   parts.kvElement = !options.ir.kvType.empty() ? options.ir.kvType : options.ir.compute == "f32" ? "f32" : "bf16";
   uint64_t weights = (*module)->getAttrOfType<IntegerAttr>("lm.weights_bytes").getInt(), shown = 0;
@@ -216,7 +229,7 @@ void Driver::writeExecutable() {
   });
   const char *where[] = {"", " beside the executable", ", random: made at load"};
   progress.say("weights %.1f MB%s", double(weights) / 1e6, where[int(options.weights.mode)]);
-  progress.say("%s: %.1f MB, %s, compiled in %.1f s", options.output.c_str(), double(size) / 1e6, join(options.isas).c_str(),
+  progress.say("%s: %.1f MB, %s, compiled in %.1f s", options.output.c_str(), double(size) / 1e6, join(isas).c_str(),
                progress.seconds());
 }
 

@@ -1,5 +1,6 @@
 //===- Bench.cpp - tokens per second, as JSON -----------------------------===//
 #include "llmc/Support/Error.h"
+#include "runtime/device/cpu/ReadBandwidth.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/tool/BenchProfile.h"
 #include "runtime/tool/Commands.h"
@@ -201,6 +202,18 @@ void single(Device &device, const BenchFlags &flags, Json &j) {
   j["decode_runs"] = decode;
 }
 
+// What decoding is bound by: the bytes of a token's weights and how fast they can be read, where they lie.
+void roofline(Device &device, Json &j) {
+  if (device.info().memoryTotal)
+    throw Error("--roofline: expected a package for CPUs, got one for " + std::string(device.module().isa));
+  device.startBackground();
+  device.finishBackground();
+  const double speed = readBandwidth({device.weights(), device.module().weights_bytes}, device.threads());
+  j["weights_bytes"] = device.module().weights_bytes;
+  j["read_bytes_per_second"] = speed;
+  j["tokens_per_second_bound"] = speed / double(device.module().weights_bytes);
+}
+
 int bench(const BenchFlags &flags, const std::string &name) {
   Model model(flags.load, name);
   checkBatches(model, flags);
@@ -220,6 +233,11 @@ int bench(const BenchFlags &flags, const std::string &name) {
                 {"own_bytes", device->ledger().bytesOf(MemoryKind::Device)},
                 {"used_before_bytes", gpu.usedBefore},
                 {"used_after_bytes", gpu.usedAfter}};
+  if (flags.roofline) {
+    roofline(*device, j);
+    std::printf("%s\n", j.dump().c_str());
+    return 0;
+  }
   if (flags.batches.empty())
     single(*device, flags, j);
   for (uint64_t batch : flags.batches) {
@@ -253,6 +271,7 @@ Command addBench(CLI::App &app, const std::string &name) {
                 "GPU: of a profile, time the launches of an op alone and in short bursts, where the card's power limit plays no part")
       ->needs(profile);
   sub->get_option("--chunk")->excludes(profile); // it times whole steps
+  sub->add_flag("--roofline", flags->roofline, "CPU: measure how fast the weights can be read instead, which bounds decoding")->excludes(profile);
   addDrawFlags(*sub, flags->sampling);
   addLoadFlags(*sub, flags->load);
   sub->footer("Example:\n  " + name + " bench --threads 2 --prompt 512 --gen 128\n  " + name + " bench --batch 1,16,64 --temperature 0.8 --top-p 0.95\n  " + name +

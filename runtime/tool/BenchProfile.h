@@ -18,6 +18,7 @@ struct BenchFlags {
   SamplingParams sampling;       // how tokens are drawn
   std::string profile;           // file; empty: none
   bool bursts = false;           // of the profile: LaunchTiming::Bursts
+  bool roofline = false;         // how fast the weights are read, instead
 };
 
 double median(std::vector<double> values);

@@ -74,7 +74,7 @@ def variants(checks, ctx, exe, label):
     """The same for every instruction set that this machine and the package have."""
     ids = context.golden("smollm2-logits.json.gz")["ids"][:128]
     flags = open("/proc/cpuinfo").read().split()
-    have = {"avx2": "avx2" in flags and "fma" in flags, "avx512vnni": "avx512_vnni" in flags}
+    have = {"avx2": "avx2" in flags and "fma" in flags, "avx512vnni": "avx512_vnni" in flags, "avx512bf16": "avx512_bf16" in flags}
     digests = {isa: hashlib.sha256(cli.logits_bytes(exe, ids, "--isa", isa)).hexdigest()[:12]
                for isa in ctx.package(exe).manifest["isas"] if have.get(isa)}
     checks.check(f"{label}: equal bits on {', '.join(digests)}", len(set(digests.values())) == 1, digests)

@@ -7,6 +7,7 @@
 #include "llmc/Conversion/LMToTile.h"
 #include "llmc/Pipelines/TileToLLVM.h"
 #include "llmc/Target/CodeGen.h"
+#include "llmc/Target/TargetInfo.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -28,6 +29,16 @@
 using namespace mlir;
 using namespace llmc;
 using namespace llmc::test;
+
+void llmc::test::forEveryIsa(const std::function<void()> &test) {
+  for (const CPUTarget &target : cpuTargets()) {
+    if (!runsHere(target))
+      continue;
+    setenv("LLMC_TEST_ISA", target.isa.c_str(), 1);
+    test();
+    unsetenv("LLMC_TEST_ISA");
+  }
+}
 
 FlushDenormals::FlushDenormals() : saved(_mm_getcsr()) { _mm_setcsr(saved | 0x8040); }
 FlushDenormals::~FlushDenormals() { _mm_setcsr(saved); }
@@ -82,7 +93,7 @@ void Kernels::Impl::compile() {
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(UnknownLoc::get(context.get()));
   for (auto kernel : module->getOps<tile::KernelOp>())
     kernels->push_back(kernel->clone());
-  const char *isa = std::getenv("LLMC_TEST_ISA"); // avx512vnni where the machine has it
+  const char *isa = std::getenv("LLMC_TEST_ISA");
   CPUTarget target = lookupCPUTarget(isa ? isa : "avx2");
   PassManager passes(context.get());
   buildTileToLLVMPipeline(passes, target.isa);

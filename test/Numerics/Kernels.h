@@ -10,6 +10,7 @@
 
 #include "llmc/abi.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,7 +35,7 @@ struct Dispatch {
 
 class Kernels {
 public:
-  /// `module` holds lm.weights and @step. Throws std::runtime_error with the diagnostics.
+  /// `module` holds lm.weights and @step; for the instruction set in LLMC_TEST_ISA (AVX2). Throws std::runtime_error with the diagnostics.
   explicit Kernels(const std::string &module);
   ~Kernels();
 
@@ -45,6 +46,9 @@ private:
   struct Impl;
   std::unique_ptr<Impl> impl;
 };
+
+/// Calls `test` with kernels for each instruction set that this machine has.
+void forEveryIsa(const std::function<void()> &test);
 
 /// MXCSR with denormals flushed while it lives, as around every kernel (and therefore around its model).
 class FlushDenormals {

@@ -23,9 +23,9 @@ struct Shape {
   bool bias, residual;
 };
 
-enum class Arith { F32, BF16, Q8, Q16 };
+enum class Arith { F32, EvenOdd, Pairs, Q8, Q16 };
 std::string text(Arith arith) {
-  static const char *names[] = {"f32", "bf16_eo32", "q8_g32", "q16_g32"};
+  static const char *names[] = {"f32", "bf16_eo32", "bf16", "q8_g32", "q16_g32"};
   return names[int(arith)];
 }
 
@@ -53,7 +53,8 @@ struct Inputs {
   float product(Arith arith, const Weight &w, int64_t row, int64_t n) const {
     switch (arith) {
     case Arith::F32: return modelF32(w, n, plain.row(row));
-    case Arith::BF16: return modelBF16(w, n, rounded.row(row));
+    case Arith::EvenOdd: return modelEvenOdd(w, n, rounded.row(row));
+    case Arith::Pairs: return modelPairs(w, n, rounded.row(row));
     case Arith::Q8: return modelCoded(w, n, bytes.codes.row(row), bytes.scales.row(row));
     case Arith::Q16: return modelCoded(w, n, words.codes.row(row), words.scales.row(row));
     }
@@ -63,8 +64,8 @@ struct Inputs {
 
 /// Operands of a product, with their types appended to `types`.
 std::string inputOperands(ModuleText &text, Arith arith, int64_t k, std::string &types) {
-  if (arith == Arith::F32 || arith == Arith::BF16) {
-    types = tensorType(k, arith == Arith::BF16 ? "bf16" : "f32");
+  if (arith == Arith::F32 || arith == Arith::EvenOdd || arith == Arith::Pairs) {
+    types = tensorType(k, arith == Arith::F32 ? "f32" : "bf16");
     return text.argument(types);
   }
   types = codedTypes(k, arith == Arith::Q8 ? "i8" : "i16");
@@ -85,7 +86,8 @@ void runVariants(const Dispatch &dispatch, Arith arith, const Inputs &inputs, co
       std::vector<void *> arguments;
       switch (arith) {
       case Arith::F32: arguments = {plain.data()}; break;
-      case Arith::BF16: arguments = {rounded.data()}; break;
+      case Arith::EvenOdd:
+      case Arith::Pairs: arguments = {rounded.data()}; break;
       case Arith::Q8: arguments = {bytes.codes.data(), bytes.scales.data()}; break;
       case Arith::Q16: arguments = {words.codes.data(), words.scales.data()}; break;
       }
@@ -179,7 +181,10 @@ TEST(Linear, Q4_1InQ8G32) { testLinear(Arith::Q8, DType::Q4_1, kShapes); }
 TEST(Linear, Q4_1InQ16G32) { testLinear(Arith::Q16, DType::Q4_1, kShapes); }
 TEST(Linear, Q8_0InQ8G32) { testLinear(Arith::Q8, DType::Q8_0, kShapes); }
 TEST(Linear, Q8_0InQ16G32) { testLinear(Arith::Q16, DType::Q8_0, kShapes); }
-TEST(Linear, BF16InEvenOdd32) { testLinear(Arith::BF16, DType::BF16, kShapes); }
+TEST(Linear, BF16InEvenOdd32) { testLinear(Arith::EvenOdd, DType::BF16, kShapes); }
+TEST(Linear, BF16InPairs) {
+  forEveryIsa([] { testLinear(Arith::Pairs, DType::BF16, kShapes); });
+}
 TEST(Linear, F32InF32) { testLinear(Arith::F32, DType::F32, {{40, 80, false, true}, {96, 100, true, false}}); }
 TEST(Linear, F16InF32) { testLinear(Arith::F32, DType::F16, {{40, 80, true, true}, {96, 16, false, false}}); }
 TEST(Linear, BF16InF32) { testLinear(Arith::F32, DType::BF16, {{40, 16, true, true}, {96, 48, false, false}}); }
@@ -209,7 +214,10 @@ TEST(GatedLinear, Q4_1InQ8G32) { testGated(Arith::Q8, DType::Q4_1, {kGatedShapes
 TEST(GatedLinear, Q4_1InQ16G32) { testGated(Arith::Q16, DType::Q4_1, kGatedShapes); }
 TEST(GatedLinear, Q8_0InQ8G32) { testGated(Arith::Q8, DType::Q8_0, {kGatedShapes[0]}); }
 TEST(GatedLinear, Q8_0InQ16G32) { testGated(Arith::Q16, DType::Q8_0, kGatedShapes); }
-TEST(GatedLinear, BF16InEvenOdd32) { testGated(Arith::BF16, DType::BF16, kGatedShapes); }
+TEST(GatedLinear, BF16InEvenOdd32) { testGated(Arith::EvenOdd, DType::BF16, kGatedShapes); }
+TEST(GatedLinear, BF16InPairs) {
+  forEveryIsa([] { testGated(Arith::Pairs, DType::BF16, kGatedShapes); });
+}
 TEST(GatedLinear, F32InF32) { testGated(Arith::F32, DType::F32, {{40, 16, false, false}}); }
 TEST(GatedLinear, F16InF32) { testGated(Arith::F32, DType::F16, {{40, 16, false, false}}); }
 TEST(GatedLinear, BF16InF32) { testGated(Arith::F32, DType::BF16, {{40, 16, false, false}}); }

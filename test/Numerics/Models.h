@@ -93,7 +93,7 @@ template <typename T> float modelCoded(const Weight &w, int64_t n, const T *code
 }
 
 /// bf16_eo32: one result.
-inline float modelBF16(const Weight &w, int64_t n, const uint16_t *x) {
+inline float modelEvenOdd(const Weight &w, int64_t n, const uint16_t *x) {
   float c = 0;
   for (int64_t g = 0; g < alignUp(w.cols, 32); g += 32) {
     float even = 0, odd = 0;
@@ -103,6 +103,16 @@ inline float modelBF16(const Weight &w, int64_t n, const uint16_t *x) {
     }
     float both = even + odd;
     c = c + both;
+  }
+  return c;
+}
+
+/// bf16 on a CPU: one result.
+inline float modelPairs(const Weight &w, int64_t n, const uint16_t *x) {
+  float c = 0;
+  for (int64_t k = 0; k < alignUp(w.cols, 32); k += 2) {
+    c = std::fma(k + 1 < w.cols ? w.value(n, k + 1) : 0.0f, bf16ToF32(x[k + 1]), c);
+    c = std::fma(k < w.cols ? w.value(n, k) : 0.0f, bf16ToF32(x[k]), c);
   }
   return c;
 }

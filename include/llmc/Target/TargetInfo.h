@@ -19,6 +19,9 @@ struct CPUTarget {
 /// The instruction sets that llmc has kernels for, weakest first.
 const std::vector<CPUTarget> &cpuTargets();
 
+/// Whether this machine has it.
+bool runsHere(const CPUTarget &target);
+
 /// By name; throws Error listing the known ones. "native" is the strongest that this machine has;
 /// throws Error when it has none.
 CPUTarget lookupCPUTarget(std::string_view name);

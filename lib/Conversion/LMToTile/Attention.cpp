@@ -50,7 +50,7 @@ static Value visible(KernelBuilder &k, const AttentionShape &s, Value positions,
 
 /// `x` as the left operand of a product.
 static Value operandOf(KernelBuilder &k, const AttentionShape &s, Value x) {
-  if (!s.gpu || !getElementTypeOrSelf(x.getType()).isF32())
+  if (!s.narrow() || !getElementTypeOrSelf(x.getType()).isF32())
     return x;
   return arith::TruncFOp::create(k.b, k.loc, cast<VectorType>(x.getType()).clone(k.b.getBF16Type()), x);
 }
@@ -90,7 +90,7 @@ struct Operands {
 static Softmax step(KernelBuilder &k, const AttentionShape &s, const Operands &o, Value block, Softmax old, bool masked, Value starts = {}) {
   int64_t rows = o.rows, vDim = s.vColumns(), width = s.columns();
   double log2Scale = s.scale / std::log(2.0);
-  tile::DotArith arith = s.gpu ? tile::DotArith::BF16 : tile::DotArith::F32;
+  tile::DotArith arith = s.narrow() ? tile::DotArith::BF16 : tile::DotArith::F32;
   auto [keyBlock, valueBlock] = cacheBlocks(k, s, o.keys, o.values, k.addIndex(o.table, block), o.head, o.part);
   Value zero = k.splat({rows, width}, 0.0), factor = k.splat({rows, width}, log2Scale);
   Value scores = tile::DotOp::create(k.b, k.loc, zero.getType(), o.query, keyBlock, zero, arith);
@@ -305,7 +305,7 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
       addSpanArguments(dispatch, buffers, results, s);
     llvm::append_range(buffers, results);
     std::string base = ("attention_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + formatName(s.format) +
-                        (s.window ? "_w" + Twine(s.window) : Twine(""))).str();
+                        (s.window ? "_w" + Twine(s.window) : Twine("")) + (!gpu && s.narrow() ? "_bf16" : "")).str();
     auto variant = [&](uint32_t maxRows, uint32_t tokens, const AttentionShape &s) {
       int64_t columns = kv.heads * s.vParts;
       dispatch.variant(maxRows, tokens, columns, base + "_q" + std::to_string(tokens), buffers, [&](KernelBuilder &k) {

@@ -9,7 +9,7 @@ namespace llmc {
 struct AttentionShape {
   int64_t heads, group, headDim; // query heads, query heads per KV head, columns of K
   int64_t pages;                 // blocks of the cache in one step of the loop
-  bool gpu;                      // products of bf16 operands, columns of V in parts
+  bool gpu;                      // columns of V in parts
   double scale;
   int64_t window;
   mlir::Type queryElement;
@@ -23,6 +23,8 @@ struct AttentionShape {
   bool spans = false;  // a variant of the dispatch works on spans
   bool splits = false; // a loop of its own for blocks that need no mask
   int64_t vParts = 1;  // units that share the columns of V
+  /// Operands of products in bf16.
+  bool narrow() const { return gpu || queryElement.isBF16(); }
   int64_t columns() const { return 16 * pages; }
   int64_t vColumns() const { return kv.vDim / vParts; }
 };

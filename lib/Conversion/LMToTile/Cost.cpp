@@ -25,7 +25,7 @@ struct Cost {
   uint64_t kvRead = 0, kvWrite = 0;
 };
 
-/// bf16_eo32 is computed by f32 multiply-adds, bf16 by tensor cores.
+/// bf16_eo32 is computed by f32 multiply-adds, bf16 by tensor cores or vdpbf16ps.
 rt::Arithmetic arithmeticOf(lm::Arith arith) {
   switch (arith) {
   case lm::Arith::BF16: return rt::Arithmetic::BF16;
@@ -64,7 +64,7 @@ Cost attentionCost(lm::AttentionOp op) {
   auto cache = cast<lm::KVType>(op.getCache().getType());
   uint64_t heads = columnsOf(op.getQuery()) / op.getHeadDim();
   Cost cost;
-  cost.arithmetic = isForGPU(op) ? rt::Arithmetic::BF16 : rt::Arithmetic::F32;
+  cost.arithmetic = isForGPU(op) || op.getArith() == lm::Arith::BF16 ? rt::Arithmetic::BF16 : rt::Arithmetic::F32;
   cost.window = op.getWindow();
   cost.flopsPerRow = formatFlops(op.getFormat(), heads * cache.getVDim());
   cost.flopsPerPair = heads * 2 * (cache.getKDim() + cache.getVDim());

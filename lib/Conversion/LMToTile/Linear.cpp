@@ -238,6 +238,8 @@ static Epilogue epilogueOf(lm::LinearOp op, int64_t panels) {
 }
 
 static SmallVector<LinearSchedule> schedulesOf(const Product &p, Epilogue epilogue, int64_t panels, const std::optional<NormedRows> &normed = {}) {
+  if (p.arith == lm::Arith::BF16 && p.format == tile::Format::BF16Pairs)
+    return pairSchedules();
   SmallVector<LinearSchedule> schedules = linearSchedules(p.arith, p.wide(), p.needs(epilogue), panels, p.k, p.unpacks());
   if (normed)
     addNormedSchedules(schedules, *normed);
@@ -376,7 +378,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
       int64_t blocks = p.take(schedule, pairs);
       std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + (normed ? "normed_" : "") + schedule.name.str();
       addVariant(dispatch, schedule, blocks, name, normed, buffers, p, [&](KernelBuilder &k) {
-        bool gpu = p.arith == lm::Arith::BF16;
+        bool gpu = p.arith == lm::Arith::BF16 && p.format != tile::Format::BF16Pairs;
         Value weights = k.buffer(p.weightBuffer), split = gpu ? splitPairs(k, weights) : Value();
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           auto place = [&](int64_t which) -> PanelPlace {

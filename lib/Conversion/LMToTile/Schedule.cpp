@@ -23,6 +23,13 @@ static constexpr LinearSchedule kWide[] = {
     {"m256", UINT32_MAX, 256, 4, 4, 0},
 };
 
+// bf16 on a CPU: a register of weights serves 16 tokens.
+static constexpr LinearSchedule kPairs[] = {
+    {"m1", 1, 1, 1, 1, 4096},
+    {"m8", 8, 8, 4, 4, 2048},
+    {"m256", UINT32_MAX, 256, 16, 4, 0},
+};
+
 // Of few tokens the time is that of the weights' bytes if there are enough loads in flight: units of one panel, whose k eight
 // warps share. As many k a step as keep loads in flight and leave registers to the sums, half of them where a gated product has two tiles of those.
 static constexpr LinearSchedule kTensorCoreFew[] = {
@@ -248,6 +255,8 @@ static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, 
   llvm::append_range(classes, tilesForMany(table, epilogue, panels, k));
   return classes;
 }
+
+llvm::SmallVector<LinearSchedule> llmc::pairSchedules() { return llvm::SmallVector<LinearSchedule>(llvm::ArrayRef(kPairs)); }
 
 llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks) {
   using Table = llvm::ArrayRef<LinearSchedule>;

@@ -36,6 +36,9 @@ enum class Epilogue { None, Bias, Residual, RaggedResidual, Gated, LongRecords }
 /// a GPU. Measured: docs/performance.md.
 llvm::SmallVector<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks = false);
 
+/// The classes of arithmetic bf16 on a CPU, with weights as pairs.
+llvm::SmallVector<LinearSchedule> pairSchedules();
+
 /// Query tokens of an attention tile: decode and prefill.
 inline constexpr uint32_t kDecodeQueryTokens = 1;
 inline constexpr uint32_t kPrefillQueryTokens = 4;

@@ -3,7 +3,8 @@
 // Outer products: a register tile of up to `rowBlock` rows and 16 columns stays in
 // registers while k runs; the left operand is broadcast from memory, the right one
 // is loaded and widened. Per result this is one chain over ascending k (f32), or
-// the pairwise chains of bf16_eo32, for every tile shape.
+// the pairwise chains of bf16_eo32, for every tile shape. bf16 is one chain too, of the pairs' odd k and then their even
+// ones: what vdpbf16ps computes (Intel's manual, vol. 2C; AMD's cores give the same bits), and what others multiply and add.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +24,12 @@ struct RightOperand {
 
   /// Columns of a register tile: 16, in pieces of `lanes`.
   static int64_t pieces(const Emitter &e) { return 16 / e.machine.lanes; }
+
+  /// The pairs (k, k + 1) of 16 columns, where that is one register; k is even.
+  Value loadPairs(Emitter &e, Value k) const {
+    Value row = e.offset(pointer, arith::MulIOp::create(e.b, e.loc, e.toI64(k), e.i64(type.getN() * 2)));
+    return e.load(e.i32s(), row, block * 64);
+  }
 
   /// Dense formats: w[k][piece] for k = base + step, step < 2; `base` is a dynamic even k.
   SmallVector<Values> load2(Emitter &e, Value base) const {
@@ -52,24 +59,29 @@ struct LowerDot : OpConversionPattern<tile::DotOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
-    if (op.getArith() != tile::DotArith::F32 && op.getArith() != tile::DotArith::BF16_EO32)
-      return op.emitOpError("expected arithmetic f32 or bf16_eo32 on a CPU, got ") << tile::stringifyDotArith(op.getArith());
+    auto type = cast<tile::PackedType>(op.getB().getType());
+    bool pairs = op.getArith() == tile::DotArith::BF16 && type.getFormat() == tile::Format::BF16Pairs;
+    if (op.getArith() != tile::DotArith::F32 && op.getArith() != tile::DotArith::BF16_EO32 && !pairs)
+      return op.emitOpError("expected arithmetic f32, bf16_eo32, or bf16 with pairs, on a CPU, got ")
+             << tile::stringifyDotArith(op.getArith()) << " and " << type;
     Machine machine = static_cast<const Converter *>(getTypeConverter())->machine;
     Emitter e(rewriter, op.getLoc(), machine);
-    auto type = cast<tile::PackedType>(op.getB().getType());
     int64_t rows = cast<VectorType>(op.getAcc().getType()).getDimSize(0);
     LeftOperand left = leftOperand(e, rewriter, *getTypeConverter(), op.getA(), adaptor.getA());
     Values acc(adaptor.getAcc());
     int64_t perBlock = RightOperand::pieces(e), perRow = type.getN() / machine.lanes;
     for (int64_t block = 0; block < type.getN() / 16; ++block) {
       RightOperand right{type, adaptor.getB().front(), block};
-      for (int64_t first = 0; first < rows; first += machine.rowBlock) {
-        int64_t count = std::min(machine.rowBlock, rows - first);
+      int64_t rowBlock = pairs && machine.bf16 ? kPairRows : machine.rowBlock;
+      for (int64_t first = 0; first < rows; first += rowBlock) {
+        int64_t count = std::min(rowBlock, rows - first);
         Values tile;
         for (int64_t row = first; row < first + count; ++row)
           for (int64_t piece = 0; piece < perBlock; ++piece)
             tile.push_back(acc[row * perRow + block * perBlock + piece]);
-        if (op.getArith() == tile::DotArith::BF16_EO32)
+        if (pairs)
+          tile = pairTile(e, left, right, first, count, tile);
+        else if (op.getArith() == tile::DotArith::BF16_EO32)
           tile = pairwiseTile(e, left, right, first, count, tile);
         else if (tile::isQuantized(type.getFormat()))
           tile = codedTile(e, left, CodedRecord(e, op.getB(), right.pointer), type.getK() / 32, first, count, tile);
@@ -156,6 +168,34 @@ struct LowerDot : OpConversionPattern<tile::DotOp> {
       return e.fma(arith::SIToFPOp::create(e.b, e.loc, e.f32s(), q), d, m);
     q = arith::SubIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), zero));
     return arith::MulFOp::create(e.b, e.loc, arith::SIToFPOp::create(e.b, e.loc, e.f32s(), q), d);
+  }
+
+  /// Rows of a tile of vdpbf16ps: as many sums hide its latency, and a register of weights serves them all.
+  static constexpr int64_t kPairRows = 16;
+
+  /// bf16: one chain, of every pair of k the odd one first.
+  static Values pairTile(Emitter &e, const LeftOperand &left, const RightOperand &right, int64_t first, int64_t count, Values tile) {
+    auto bf16s = e.vec(2 * e.machine.lanes, e.b.getBF16Type());
+    return e.loop(right.type.getK(), 2, tile, [&](Value k, ValueRange state) {
+      Values next(state);
+      Value column = e.offset(left.pointer, arith::MulIOp::create(e.b, e.loc, e.toI64(k), e.i64(2)));
+      auto pair = [&](int64_t row) { return e.broadcast(e.i32s(), e.load(e.b.getI32Type(), column, left.rowOffsets[first + row])); };
+      if (e.machine.bf16) {
+        Value w = e.bitcast(bf16s, right.loadPairs(e, k));
+        for (int64_t row = 0; row < count; ++row)
+          next[row] = e.intrinsic("llvm.x86.avx512bf16.dpbf16ps.512", e.f32s(), {next[row], w, e.bitcast(bf16s, pair(row))});
+        return next;
+      }
+      SmallVector<Values> w = right.load2(e, k);
+      for (int64_t row = 0; row < count; ++row) {
+        Value both = pair(row), even = e.evenBF16(both), odd = e.oddBF16(both);
+        for (size_t piece = 0; piece < w[0].size(); ++piece) {
+          Value &sum = next[row * w[0].size() + piece];
+          sum = e.fma(w[0][piece], even, e.fma(w[1][piece], odd, sum));
+        }
+      }
+      return next;
+    });
   }
 
   /// bf16_eo32: per 32 k an even and an odd chain from zero, then acc + (even + odd).

@@ -176,8 +176,11 @@ LeftOperand cpu::leftOperand(Emitter &e, ConversionPatternRewriter &rewriter, co
   left.pointer = e.stack(rows * columns * bytes);
   int64_t position = 0;
   for (Value piece : pieces) {
+    auto pieceType = cast<VectorType>(piece.getType());
+    if (pieceType.getElementType().isBF16()) // plain 16-bit stores, whatever the target has for bf16
+      piece = e.bitcast(VectorType::get(pieceType.getShape(), rewriter.getI16Type()), piece);
     e.store(piece, left.pointer, position * bytes);
-    position += cast<VectorType>(piece.getType()).getNumElements();
+    position += pieceType.getNumElements();
   }
   for (int64_t row = 0; row < rows; ++row)
     left.rowOffsets.push_back(row * columns * bytes);

@@ -22,6 +22,7 @@ struct Machine {
   int64_t lanes = 8;  ///< f32 elements of a register
   bool vnni = false;  ///< vpdpbusd on 512-bit registers
   int64_t rowBlock = 4; ///< rows of a register tile of 16 columns
+  bool bf16 = false;  ///< vdpbf16ps on 512-bit registers
 };
 
 using Values = llvm::SmallVector<mlir::Value>;

@@ -34,4 +34,6 @@ void llmc::registerTileToLLVMPasses() {
                                          [](OpPassManager &manager) { buildTileToLLVMPipeline(manager, "avx2"); });
   static PassPipelineRegistration<> avx512("tile-to-llvm-avx512vnni", "tile kernels to the LLVM dialect for AVX-512 VNNI",
                                            [](OpPassManager &manager) { buildTileToLLVMPipeline(manager, "avx512vnni"); });
+  static PassPipelineRegistration<> bf16("tile-to-llvm-avx512bf16", "tile kernels to the LLVM dialect for AVX-512 with bf16 products",
+                                         [](OpPassManager &manager) { buildTileToLLVMPipeline(manager, "avx512bf16"); });
 }

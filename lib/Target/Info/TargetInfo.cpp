@@ -11,6 +11,7 @@ const std::vector<CPUTarget> &llmc::cpuTargets() {
   static const std::vector<CPUTarget> targets = {
       {"avx2", "x86-64-v3", "", 256},
       {"avx512vnni", "x86-64-v4", "+avx512vnni,-prefer-256-bit", 512},
+      {"avx512bf16", "x86-64-v4", "+avx512vnni,+avx512bf16,-prefer-256-bit", 512},
   };
   return targets;
 }
@@ -22,15 +23,15 @@ std::string llmc::cpuTargetNames() {
   return join(names);
 }
 
-static bool runsHere(const CPUTarget &target) {
+bool llmc::runsHere(const CPUTarget &target) {
   __builtin_cpu_init();
   bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
             __builtin_cpu_supports("bmi2");
   if (target.isa == "avx2")
     return v3;
-  return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vnni");
+  bool vnni = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+  return vnni && (target.isa != "avx512bf16" || __builtin_cpu_supports("avx512bf16"));
 }
 
 CPUTarget llmc::lookupCPUTarget(std::string_view name) {

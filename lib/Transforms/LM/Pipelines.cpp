@@ -22,13 +22,13 @@ void llmc::lm::buildLMDecidePipeline(OpPassManager &pm, const DecideOptions &opt
   std::string target = options.cuda ? "cuda" : "cpu";
   if (options.cuda)
     pm.addPass(createLMSampleOnDevicePass());
+  std::string element =
+      options.kvElement.empty() ? (options.compute == "f32" ? "f32" : "bf16") : options.kvElement;
+  pm.addPass(createLMPageKVPass({element, options.kvBlock}));
   pm.addPass(createLMSetArithPass({options.compute, target}));
   pm.addPass(createLMQuantizeActivationsPass());
   if (options.fuseQuantize)
     pm.addPass(createLMFuseQuantizePass());
-  std::string element =
-      options.kvElement.empty() ? (options.compute == "f32" ? "f32" : "bf16") : options.kvElement;
-  pm.addPass(createLMPageKVPass({element, options.kvBlock}));
   pm.addPass(createLMPackWeightsPass({target}));
   pm.addPass(createLMVerifyDecidedPass());
 }

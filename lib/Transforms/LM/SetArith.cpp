@@ -2,7 +2,7 @@
 //
 // The arithmetic follows from the weight's storage alone: never from the number of rows, the ISA or the
 // thread count, which may change between runs of one package (DESIGN D1). On a GPU every product is bf16: that is
-// what its matrix unit multiplies.
+// what its matrix unit multiplies. On a CPU attention is, too, where no product of the model is more exact.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/LM/LM.h"
@@ -26,7 +26,7 @@ Arith defaultArith(Storage storage) {
   case Storage::F16: // f16 activations would overflow; bf16 ones would waste the weights' mantissa
     return Arith::F32;
   case Storage::BF16:
-    return Arith::BF16_EO32;
+    return Arith::BF16;
   default:
     return Arith::Q16_G32;
   }
@@ -46,12 +46,20 @@ struct LMSetArithPass : llmc::lm::impl::LMSetArithPassBase<LMSetArithPass> {
       return signalPassFailure();
     }
     SymbolTable weights(getOperation());
+    bool narrow = true;
+    auto product = [&](auto op) {
+      decide(op, weights);
+      narrow &= op.getArith() == Arith::BF16 || op.getArith() == Arith::Q8_G32;
+    };
     getOperation().walk([&](Operation *op) {
       if (auto linear = dyn_cast<LinearOp>(op))
-        decide(linear, weights);
+        product(linear);
       else if (auto gated = dyn_cast<GatedLinearOp>(op))
-        decide(gated, weights);
-      else if (auto attention = dyn_cast<AttentionOp>(op); attention && target == "cuda")
+        product(gated);
+    });
+    getOperation().walk([&](AttentionOp attention) {
+      bool bf16 = cast<KVType>(attention.getCache().getType()).getElement().isBF16();
+      if (target == "cuda" || (narrow && bf16))
         attention.setArith(Arith::BF16);
     });
   }

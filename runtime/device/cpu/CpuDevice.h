@@ -41,7 +41,9 @@ public:
   void swapOut(std::span<const std::pair<int32_t, int32_t>> blockToSlot) override;
   void swapIn(std::span<const std::pair<int32_t, int32_t>> slotToBlock) override;
   void readBlock(int32_t block, void *to) const override;
-  const std::byte *weights() const override { return mapped_.data() ? mapped_.data() : huge_.data(); }
+  const std::byte *weights() const override {
+    return mapped_.data() && !hugeReady_.load(std::memory_order_acquire) ? mapped_.data() : huge_.data();
+  }
   void startBackground() override;
   void finishBackground() override;
   Ledger ledger() const override;

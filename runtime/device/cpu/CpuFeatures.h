@@ -12,7 +12,7 @@ namespace llmc {
 /// (cpuid and xgetbv; Intel SDM vol. 2A CPUID, vol. 1 sec. 13.3), of those that some ISA needs.
 std::set<std::string> detectCpuFeatures();
 
-/// ISA names from the best to the least: "avx512vnni", "avx2".
+/// ISA names from the best to the least: "avx512bf16", "avx512vnni", "avx2".
 const std::vector<std::string> &isaNames();
 
 /// Features that `isa` needs and `features` lacks, comma separated; empty: it runs.

@@ -1,6 +1,7 @@
 // 32 rounded values fit a 512-bit register as bits, but are split by lanes like the floats that they come from.
 // RUN: llmc-opt %s --tile-to-llvm-avx2 | FileCheck %s
 // RUN: llmc-opt %s --tile-to-llvm-avx512vnni | FileCheck %s
+// RUN: llmc-opt %s --tile-to-llvm-avx512bf16 | FileCheck %s
 
 // CHECK-LABEL: llvm.func @round
 // CHECK-NOT: unrealized_conversion_cast

@@ -6,7 +6,7 @@ tile.kernel @codes(%x: memref<?x64xbf16>, %w: memref<1x1x576xi8>, %out: memref<?
   %zero = arith.constant dense<0.0> : vector<1x16xf32>
   %a = tile.load %x[%unit, %c0] : memref<?x64xbf16> -> vector<1x64xbf16>
   %b = tile.load_packed %w[%c0, %c0, %c0] : memref<1x1x576xi8> -> !tile.packed<64 x 16, q4_0>
-  // expected-error @+2 {{expected arithmetic f32 or bf16_eo32 on a CPU, got bf16_g32}}
+  // expected-error @+2 {{expected arithmetic f32, bf16_eo32, or bf16 with pairs, on a CPU, got bf16_g32}}
   // expected-error @+1 {{failed to legalize operation 'tile.dot'}}
   %r = tile.dot %a, %b, %zero {arith = #tile.arith<bf16_g32>} : vector<1x64xbf16>, !tile.packed<64 x 16, q4_0>, vector<1x16xf32>
   tile.store %r, %out[%unit, %c0] : vector<1x16xf32>, memref<?x16xf32>

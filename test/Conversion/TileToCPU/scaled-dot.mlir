@@ -3,7 +3,7 @@
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=avx512vnni})' | FileCheck %s --check-prefix=VNNI
 // RUN: not llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=mmx})' 2>&1 | FileCheck %s --check-prefix=ISA
 
-// ISA: error: expected instruction set avx2 or avx512vnni, got 'mmx'
+// ISA: error: expected instruction set avx2, avx512vnni or avx512bf16, got 'mmx'
 
 // AVX2-LABEL: llvm.func @q4_1(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64)
 // AVX2: scf.for

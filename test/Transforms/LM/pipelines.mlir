@@ -34,7 +34,7 @@ lm.weight @b.down [64, 32] f16 {sources = [#lm.span<file = 0, offset = 0, bytes 
 // CHECK-NEXT: %[[J:.*]] = lm.linear %[[N]]#0, %[[N]]#1, @b.attn_qkv {arith = #lm.arith<q16_g32>}
 // CHECK-NEXT: %[[Q:.*]], %[[R:.*]] = lm.rope_append %[[J]], %[[T]], %[[KV]]
 // CHECK-NEXT: %[[A:.*]] = lm.attention %[[Q]], %[[R]] {format = #lm.format<bf16>
-// CHECK-NEXT: %[[H:.*]] = lm.gated_linear silu %[[A]], @b.ffn_gate_up {arith = #lm.arith<bf16_eo32>}
+// CHECK-NEXT: %[[H:.*]] = lm.gated_linear silu %[[A]], @b.ffn_gate_up {arith = #lm.arith<bf16>}
 // CHECK-NEXT: %[[Y:.*]] = lm.linear %[[H]] residual %[[X]], @b.down {arith = #lm.arith<f32>}
 // CHECK-NEXT: return %[[Y]], %[[R]]
 

@@ -28,7 +28,7 @@ func.func @storages(%x: tensor<?x32xf32>) -> tensor<?x16xf32> {
   // CHECK: @f16 {arith = #lm.arith<f32>}
   // F32: @f16 {arith = #lm.arith<f32>}
   %1 = lm.linear %0, @f16 : (tensor<?x32xf32>) -> tensor<?x32xf32>
-  // CHECK: @bf16 {arith = #lm.arith<bf16_eo32>}
+  // CHECK: @bf16 {arith = #lm.arith<bf16>}
   // F32: @bf16 {arith = #lm.arith<f32>}
   %2 = lm.linear %1, @bf16 : (tensor<?x32xf32>) -> tensor<?x32xf32>
   // CHECK: @q4_0 {arith = #lm.arith<q16_g32>}

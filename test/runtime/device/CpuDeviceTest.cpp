@@ -216,7 +216,18 @@ TEST(CpuFeatures, ChoosesTheBestThatRuns) {
   expectError([&] { chooseIsa(both, "avx512vnni", haswell); }, "this CPU cannot run avx512vnni: it lacks avx512f");
   expectError([&] { chooseIsa(both, "", old); }, "avx2 lacks avx2");
   expectError([&] { chooseIsa({"avx2"}, "avx512vnni", icelake); }, "the package has no code for avx512vnni");
-  expectError([&] { chooseIsa(both, "mmx", icelake); }, "expected one of avx512vnni, avx2, got 'mmx'");
+  expectError([&] { chooseIsa(both, "mmx", icelake); }, "expected one of avx512bf16, avx512vnni, avx2, got 'mmx'");
+  const std::vector<std::string> all = {"avx2", "avx512vnni", "avx512bf16"};
+  std::set<std::string> zen4 = icelake;
+  zen4.insert("avx512bf16");
+  EXPECT_EQ(chooseIsa(all, "", zen4), "avx512bf16");
+  EXPECT_EQ(chooseIsa(both, "", zen4), "avx512vnni");
+  EXPECT_EQ(chooseIsa(all, "", icelake), "avx512vnni");
+  std::set<std::string> sapphireRapids = zen4; // has it, but slower than what avx512vnni does instead
+  sapphireRapids.insert("slow avx512bf16");
+  EXPECT_EQ(chooseIsa(all, "", sapphireRapids), "avx512vnni");
+  EXPECT_EQ(chooseIsa(all, "avx512bf16", sapphireRapids), "avx512bf16");
+  expectError([&] { chooseIsa(all, "avx512bf16", icelake); }, "this CPU cannot run avx512bf16: it lacks avx512bf16");
 }
 
 TEST(ModuleCheck, NamesTheLaunchAndArgument) {

@@ -63,7 +63,8 @@ def LMSetArithPass : LM_Pass<"lm-set-arith"> {
   let summary = "decides the numerics contract of every matrix product";
   let description = [{
     Sets `arith` where it is absent. On a CPU, `default`: q16_g32 for q4_0, q4_1 and q8_0 weights (q8_g32 with compute `q8`),
-    bf16_eo32 for bf16, f32 for f16 and f32. `f32`: f32 everywhere, weights widened exactly. On target `cuda`: bf16.
+    bf16 for bf16, f32 for f16 and f32. `f32`: f32 everywhere, weights widened exactly. On target `cuda`: bf16.
+    Attention gets bf16 on target `cuda`, and on a CPU where all products have bf16 or q8_g32 and the cache is bf16.
   }];
   let options = [Option<"compute", "compute", "std::string", "\"default\"", "default, f32 or q8">,
                  Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">];

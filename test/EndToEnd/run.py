@@ -2,7 +2,7 @@
 """End-to-end tests: llmc compiles real and tiny models, the executables are held against stored goldens.
 
   run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
-Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, text, tiny, split, explain, serve, cts, bad, faults, cuda.
+Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, text, tiny, split, explain, serve, soak, cts, bad, faults, cuda.
 Needs numpy.
 """
 import argparse
@@ -22,6 +22,7 @@ import hf
 import levels
 import serve
 import smollm2
+import soak
 import split
 import text
 import tiny
@@ -58,7 +59,8 @@ GROUPS = {
     "explain": [("work of tiny models", explain.work), ("explain with a profile", explain.profiles), ("explain SmolLM2", explain.smollm2),
                 ("wrong use of explain", explain.refused)],
     "serve": [("OpenAI's client", serve.client), ("serve answers", serve.answers), ("draining", serve.drain), ("faults of clients", serve.faults),
-              ("wrong use of serve", serve.usage)],
+              ("many connections", serve.connections), ("wrong use of serve", serve.usage)],
+    "soak": [("a soak of some seconds", soak.some_seconds)],
     "cts": [("conformance suite", cts.cpu)],
     "cuda": [("tiny models for a GPU", cuda.tiny_models), ("SmolLM2 for a GPU", cuda.smollm2), ("weights beside a GPU executable", cuda.separate),
              ("random weights for a GPU", cuda.random_weights), ("groups of heads for a GPU", cuda.head_groups),

@@ -14,7 +14,8 @@ import common
 class Server:
     """EXE serve on a port of its choice, until the end of a with."""
 
-    def __init__(self, exe, *flags, stack=None):
+    def __init__(self, exe, *flags, stack=None, timeout=120):
+        self.timeout = timeout  # of a request
         command = [exe, "serve", "--port", "0", *map(str, flags)]
         if stack:
             command = ["bash", "-c", f"ulimit -s {stack}; exec \"$@\"", "-", *command]
@@ -35,9 +36,9 @@ class Server:
             self.process.kill()
         self.process.communicate()
 
-    def ask(self, method, path, body=None, headers=None, timeout=120):
+    def ask(self, method, path, body=None, headers=None):
         """(status, headers, body) of a request on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
         data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
         connection.request(method, path, data, {"Content-Type": "application/json", "Authorization": "Bearer key", **(headers or {})})
         response = connection.getresponse()
@@ -161,6 +162,46 @@ def faults(checks, ctx):
         checks.check("the control request answers the same", ask() == control)
         code, seconds = server.end()
         checks.check("and the server ends well", code == 0 and seconds < 3, f"exit {code}, {seconds:.2f} s")
+
+
+def connections(checks, ctx, idle=1000, streams=200):
+    """What a connection without a request costs, and a stream that nobody reads."""
+    with Server(ctx.default(), "--mmap", "--context", 1024, "--max-queue", 4096) as server:
+        def settled():  # the cache's pages come in the background
+            sizes = [0, -1]
+            while sizes[-1] != sizes[-2]:
+                time.sleep(0.5)
+                sizes.append(common.anonymous_bytes([server.process.pid]))
+            return sizes[-1]
+
+        def threads():
+            return len(os.listdir(f"/proc/{server.process.pid}/task"))
+
+        def connect(request):
+            s = socket.socket()
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.connect(("127.0.0.1", server.port))
+            s.sendall(request)
+            return s
+
+        server.text("a", 400, ignore_eos=True)
+        before, threads_before = settled(), threads()
+        waiting = [connect(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n") for _ in range(idle)]
+        answered = sum(s.recv(100).startswith(b"HTTP/1.1 200") for s in waiting)
+        with_idle = settled()
+        checks.check(f"{idle} idle connections: each less than 100 KB", answered == idle and with_idle - before < idle * 100e3, f"{(with_idle - before) / idle / 1e3:.1f} KB")
+        body = json.dumps({"prompt": "a", "max_tokens": 300, "ignore_eos": True, "stream": True})
+        slow = [connect(f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+                for _ in range(streams)]
+        while server.metric("requests_submitted_total") < streams + 1:
+            time.sleep(0.05)
+        time.sleep(2)
+        with_streams = common.anonymous_bytes([server.process.pid])
+        checks.check(f"{streams} slow streams: each less than 100 KB", with_streams - with_idle < streams * 100e3, f"{(with_streams - with_idle) / streams / 1e3:.1f} KB")
+        checks.check("none costs a thread", threads() == threads_before, f"{threads_before} before, {threads()} now")
+        for s in waiting + slow:
+            s.close()
+        checks.check("and they give their blocks back", server.idle())
 
 
 def usage(checks, ctx):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Many chats at a time through EXE serve, beside the engine without HTTP; the last line is JSON.
+"""Many chats at a time through EXE serve, beside the engine without HTTP and, if wanted, llama.cpp's server; the last line is JSON.
 
-  serve_load.py EXE [--clients 32] [--requests 64] [--tokens 64] [--rounds 3] [-- FLAGS of serve and batch]
+  serve_load.py EXE [--clients 32] [--requests 64] [--tokens 64] [--rounds 3] [--peer LLAMA_SERVER MODEL.gguf] [-- FLAGS of serve and batch]
   serve_load.py --url http://127.0.0.1:8080 ...      any server of OpenAI's interface; its text counts as one token an event
 
-Rounds alternate between the server and `EXE batch` with the same requests, so that a machine that is busy is so for both. The clients are
+Rounds alternate between the servers and `EXE batch` with the same requests, so that a machine that is busy is so for all; who is not asked is
+stopped. llama-server (scripts/peer-llamacpp.sh DIR native server) has as many slots as there are clients. The clients are
 one Python process on the same machine, whose time is part of what is measured (client_cpu_seconds). Needs nothing but Python.
 """
 import argparse
@@ -12,12 +13,15 @@ import asyncio
 import json
 import os
 import re
+import signal
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
+import urllib.request
 
 TOPICS = ("the sea", "a compiler", "bread", "the moon", "a violin", "rain", "chess", "a city at night")
 
@@ -31,11 +35,11 @@ def bodies(args, stream):
 
 class Answer:
     def __init__(self):
-        self.first, self.gaps, self.events, self.tokens = None, [], 0, 0
+        self.first, self.gaps, self.events, self.tokens, self.kept = None, [], 0, 0, True
 
 
 async def one(reader, writer, host, body):
-    """A streamed chat on a kept connection."""
+    """A streamed chat on a connection that may be kept."""
     data = json.dumps(body).encode()
     start = last = time.monotonic()
     writer.write(f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
@@ -43,13 +47,14 @@ async def one(reader, writer, host, body):
     if b" 200 " not in header[:16]:
         raise RuntimeError(header.decode() + (await reader.read(2000)).decode())
     answer, text = Answer(), b""
+    answer.kept = b"connection: close" not in header.lower()
     while True:
         size = int(await reader.readline(), 16)
         text = await reader.readexactly(size + 2)
         if size == 0:
             return answer
-        now, events = time.monotonic(), text.count(b'"content":') - text.count(b'"content":""')
-        if b'"usage":{' in text:
+        now, events = time.monotonic(), text.count(b'"content":') - text.count(b'"content":""') - text.count(b'"content":null')
+        if b'"completion_tokens":' in text:
             answer.tokens = int(re.search(rb'"completion_tokens":(\d+)', text)[1])
         if not events:
             continue
@@ -67,12 +72,26 @@ async def load(args, url):
     answers = []
 
     async def client():
-        reader, writer = await asyncio.open_connection(place.hostname, place.port, limit=1 << 20)
+        connection = None
         while waiting:
             body = waiting.pop()
             body["stream_options"] = {"include_usage": True}
-            answers.append(await one(reader, writer, place.netloc, body))
-        writer.close()
+            fresh = connection is None
+            connection = connection or await asyncio.open_connection(place.hostname, place.port, limit=1 << 20)
+            try:
+                answer = await one(*connection, place.netloc, body)
+            except asyncio.IncompleteReadError as error:
+                if fresh or error.partial:
+                    raise
+                waiting.append(body)  # the server has closed a connection that was kept: once more on a new one
+            else:
+                answers.append(answer)
+                if answer.kept:
+                    continue
+            connection[1].close()
+            connection = None
+        if connection:
+            connection[1].close()
 
     start, cpu = time.monotonic(), time.process_time()
     await asyncio.gather(*(client() for _ in range(args.clients)))
@@ -108,10 +127,55 @@ def medians(rounds):
     return {key: round(statistics.median(r[key] for r in rounds), 4) for key in rounds[0]}
 
 
+class Server:
+    """A server that is stopped (SIGSTOP) while nobody asks it: the others have the machine alone."""
+
+    def __init__(self, args, command, url=None):
+        self.args = args
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL if url else subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.url = url or self.process.stdout.readline().split()[-1]
+        if url:
+            self.wait_for_health()
+        self.rounds = []
+        asyncio.run(load(argparse.Namespace(**{**vars(args), "requests": args.clients, "tokens": 4}), self.url))  # warm
+        self.process.send_signal(signal.SIGSTOP)
+
+    def wait_for_health(self):
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(self.url + "/health", timeout=5).read()
+                return
+            except OSError:
+                time.sleep(0.1)
+        sys.exit(f"{self.url}: expected it to be ready after 60 s")
+
+    def round(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.rounds.append(serve_round(self.args, self.url))
+        self.process.send_signal(signal.SIGSTOP)
+        return self.rounds[-1]
+
+    def end(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.kill()
+        self.process.wait()
+
+
+def start_peer(args):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    exe, model = args.peer
+    threads, slots = str(os.cpu_count()), str(args.clients)
+    room = 128 + args.tokens  # of a request
+    return Server(args, [exe, "-m", model, "-t", threads, "-tb", threads, "-np", slots, "-c", str(room * args.clients), "--port", str(port)], f"http://127.0.0.1:{port}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("exe", nargs="?")
     parser.add_argument("--url")
+    parser.add_argument("--peer", nargs=2)
     for name, value in (("clients", 32), ("requests", 64), ("tokens", 64), ("rounds", 3)):
         parser.add_argument(f"--{name}", type=int, default=value)
     own, _, args_flags = " ".join(sys.argv[1:]).partition(" -- ")
@@ -122,26 +186,28 @@ def main():
     if args.url:
         print(json.dumps({"serve": medians([serve_round(args, args.url) for _ in range(args.rounds)]), "clients": args.clients}))
         return
-    serve, batch = [], []
-    server = subprocess.Popen([args.exe, "serve", "--port", "0", "--max-running", str(args.clients), *args.flags], stdout=subprocess.PIPE, text=True)
+    batch, servers = [], []
     try:
-        url = server.stdout.readline().split()[-1]
-        asyncio.run(load(argparse.Namespace(**{**vars(args), "requests": args.clients, "tokens": 4}), url))  # warm
+        servers.append(Server(args, [args.exe, "serve", "--port", "0", "--max-running", str(args.clients), *args.flags]))
+        if args.peer:
+            servers.append(start_peer(args))
         for n in range(args.rounds):
-            serve.append(serve_round(args, url))
-            server.send_signal(19)  # SIGSTOP: the other one has the machine alone
+            rounds = [server.round() for server in servers]
             batch.append(batch_round(args))
-            server.send_signal(18)
-            print(f"round {n + 1}: serve {serve[-1]['tokens_per_second']:.1f} tokens/s, p99 {serve[-1]['inter_token_p99'] * 1e3:.0f} ms between tokens; "
-                  f"batch {batch[-1]['tokens_per_second']:.1f} tokens/s", flush=True)
+            print(f"round {n + 1}: " + "; ".join(f"{name} {r['tokens_per_second']:.1f} tokens/s, p99 {r['inter_token_p99'] * 1e3:.0f} ms between tokens"
+                                                for name, r in zip(("serve", "llama-server"), rounds)) +
+                  f"; batch {batch[-1]['tokens_per_second']:.1f} tokens/s", flush=True)
     finally:
-        server.send_signal(18)
-        server.terminate()
-        server.wait()
-    served, offline = medians(serve), medians(batch)
+        for server in servers:
+            server.end()
+    served, offline = medians(servers[0].rounds), medians(batch)
     overhead = 1e6 / served["tokens_per_second"] - 1e6 / offline["tokens_per_second"]
-    print(json.dumps({"ratio": round(served["tokens_per_second"] / offline["tokens_per_second"], 4), "overhead_us_per_token": round(overhead, 1),
-                      "serve": served, "batch": offline, "clients": args.clients, "requests": args.requests, "tokens": args.tokens}))
+    result = {"ratio": round(served["tokens_per_second"] / offline["tokens_per_second"], 4), "overhead_us_per_token": round(overhead, 1), "serve": served, "batch": offline}
+    if args.peer:
+        peer = medians(servers[1].rounds)
+        result |= {"over_llama_server": round(served["tokens_per_second"] / peer["tokens_per_second"], 3),
+                   "inter_token_p99_over_llama_server": round(served["inter_token_p99"] / peer["inter_token_p99"], 3), "llama_server": peer}
+    print(json.dumps({**result, "clients": args.clients, "requests": args.requests, "tokens": args.tokens}))
 
 
 if __name__ == "__main__":

@@ -40,12 +40,12 @@ install_ptxas() {
 packages=(
   # the compiler: MLIR 22.1 as a shared library, its tools, LLD as a library, sanitizer and fuzzer runtimes
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools clang-22 lld-22 liblld-22-dev libclang-rt-22-dev
-  # what LLVM's CMake files look for
+  # what LLVM's CMake files look for (zlib: the runtime, too)
   zlib1g-dev libzstd-dev libxml2-dev libncurses-dev
   # building
   cmake ninja-build ccache pkg-config git ca-certificates
   # libraries
-  nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libxxhash-dev libboost1.81-dev
+  nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libxxhash-dev libboost1.81-dev libssl-dev
   # tests
   libgtest-dev python3 python3-venv python3-pip python3-numpy python3-xxhash
 )

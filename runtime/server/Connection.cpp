@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/server/Exchange.h"
+#include "runtime/server/Gzip.h"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
 #include <cstdio>
 
@@ -17,13 +20,13 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 
-Connection::Connection(asio::ip::tcp::socket socket, ConnectionHub &hub) : hub_(hub), stream_(std::move(socket)) {
+Connection::Connection(asio::ip::tcp::socket socket, ConnectionHub &hub) : hub_(hub), stream_(std::move(socket), hub.options.tls.get()) {
   hub_.open.insert(this);
   ++hub_.service->counters().connections;
   boost::system::error_code ignored;
-  stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
-  stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);         // a peer that has vanished is noticed
-  stream_.socket().set_option(asio::socket_base::send_buffer_size(64 << 10), ignored); // what the system keeps for a slow reader
+  stream_.tcp().socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+  stream_.tcp().socket().set_option(asio::socket_base::keep_alive(true), ignored);         // a peer that has vanished is noticed
+  stream_.tcp().socket().set_option(asio::socket_base::send_buffer_size(64 << 10), ignored); // what the system keeps for a slow reader
 }
 
 Connection::~Connection() {
@@ -43,17 +46,35 @@ void Connection::cancelAnswer() {
 
 void Connection::close() {
   boost::system::error_code ignored;
-  stream_.socket().close(ignored);
+  stream_.tcp().socket().close(ignored);
 }
 
 void Connection::expire(double seconds) {
-  stream_.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds)));
+  stream_.tcp().expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds)));
 }
 
 asio::awaitable<void> Connection::run() {
-  for (bool more = true; more && !hub_.draining;)
+  bool more = !stream_.encrypted() || co_await handshake();
+  while (more && !hub_.draining)
     more = co_await exchange();
   completion_ = nullptr;
+}
+
+asio::awaitable<bool> Connection::handshake() {
+  expire(hub_.options.stallSeconds);
+  auto [error] = co_await stream_.handshake(kTuple);
+  if (!error)
+    co_return true;
+  if (error.category() != asio::error::get_ssl_category() || ERR_GET_REASON(error.value()) != SSL_R_HTTP_REQUEST)
+    co_return false;
+  Exchange x(hub_.options.maxHeader, hub_.options.maxBody); // the only request that is understood without TLS
+  x.request.id = newId();
+  x.response = errorResponse(400, "expected https://, got a request without TLS");
+  const std::string text = headerOf(x) + x.response.body;
+  co_await asio::async_write(stream_.tcp(), asio::buffer(text), kTuple);
+  hub_.service->counters().answered(x.route, x.response.status);
+  co_await drain();
+  co_return false;
 }
 
 // One request and its answer; true: another may follow.
@@ -119,7 +140,7 @@ asio::awaitable<bool> Connection::receive(Exchange &x) {
     co_return true;
   }
   x.request.body = std::move(x.parser.get().body());
-  x.response = co_await ask(*route, x.request);
+  x.response = co_await ask(*route, x.request, x.packed);
   co_return true;
 }
 
@@ -129,6 +150,7 @@ const Route *Connection::admit(Exchange &x) {
   x.request.id = requestId(std::string_view(m["x-request-id"]));
   x.request.method = std::string_view(m.method_string());
   x.origin = std::string_view(m[http::field::origin]);
+  x.mayPack = acceptsGzip(std::string_view(m[http::field::accept_encoding]));
   try {
     x.request.path = pathOf(std::string_view(m.target()));
     if (x.request.method == "OPTIONS") {
@@ -143,8 +165,9 @@ const Route *Connection::admit(Exchange &x) {
     const std::string type{std::string_view(m[http::field::content_type])}, encoding{std::string_view(m[http::field::content_encoding])};
     if (route.method == std::string_view("POST") && mediaType(type) != "application/json")
       throw HttpError(415, "content-type: expected application/json, got " + (type.empty() ? "none" : type.substr(0, 100)));
-    if (!encoding.empty() && !equalNoCase(encoding, "identity"))
-      throw HttpError(415, "content-encoding: expected identity, got " + encoding.substr(0, 100));
+    x.packed = equalNoCase(encoding, "gzip") || equalNoCase(encoding, "x-gzip");
+    if (!x.packed && !encoding.empty() && !equalNoCase(encoding, "identity"))
+      throw HttpError(415, "content-encoding: expected gzip or identity, got " + encoding.substr(0, 100), "", "", {{"Accept-Encoding", "gzip"}});
     return &route;
   } catch (const HttpError &error) {
     x.response = errorResponse(error);
@@ -154,26 +177,43 @@ const Route *Connection::admit(Exchange &x) {
 
 // What a browser asks before it lets a page of another origin ask.
 HttpResponse Connection::preflight(const Exchange &x) const {
+  std::string methods = methodsOf(x.request.path);
+  if (methods.empty())
+    findRoute(x.request.method, x.request.path); // says what is wrong
+  methods += ", OPTIONS";
   HttpResponse response;
   response.status = 204;
-  response.headers = {{"Allow", "GET, POST, OPTIONS"}};
+  response.headers = {{"Allow", methods}};
   if (x.message().count(http::field::access_control_request_method)) {
     std::string wanted{std::string_view(x.message()[http::field::access_control_request_headers])};
     if (wanted.empty())
       wanted = "authorization, content-type, x-request-id";
-    response.headers.insert(response.headers.end(), {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+    response.headers.insert(response.headers.end(), {{"Access-Control-Allow-Methods", methods},
                                                      {"Access-Control-Allow-Headers", wanted},
                                                      {"Access-Control-Max-Age", "600"}});
   }
   return response;
 }
 
-asio::awaitable<HttpResponse> Connection::ask(const Route &route, HttpRequest request) {
+static HttpResponse unpackAndAnswer(Service &service, const Route &route, HttpRequest &request, uint64_t maxBody) {
+  try {
+    request.body = unpackGzip(request.body, maxBody);
+  } catch (const HttpError &error) {
+    return errorResponse(error);
+  }
+  return answer(service, route, request);
+}
+
+asio::awaitable<HttpResponse> Connection::ask(const Route &route, HttpRequest request, bool packed) {
   Service &service = *hub_.service;
   if (!route.text)
     co_return answer(service, route, request);
   co_return co_await asio::co_spawn(
-      hub_.text, [&]() -> asio::awaitable<HttpResponse> { co_return answer(service, route, request); }, asio::use_awaitable);
+      hub_.text,
+      [&]() -> asio::awaitable<HttpResponse> {
+        co_return packed ? unpackAndAnswer(service, route, request, hub_.options.maxBody) : answer(service, route, request);
+      },
+      asio::use_awaitable);
 }
 
 void Connection::log(const Exchange &x) const {

@@ -7,6 +7,7 @@
 #ifndef LLMC_RUNTIME_SERVER_CONNECTION_H
 #define LLMC_RUNTIME_SERVER_CONNECTION_H
 
+#include "runtime/server/ClientStream.h"
 #include "runtime/server/HttpServer.h"
 #include "runtime/server/Routes.h"
 #include "runtime/server/StreamEvents.h"
@@ -14,7 +15,6 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -51,25 +51,28 @@ private:
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
   struct Exchange; // a request and what is known of its answer
 
+  boost::asio::awaitable<bool> handshake();
   boost::asio::awaitable<bool> exchange();
   boost::asio::awaitable<bool> receive(Exchange &exchange);
   const Route *admit(Exchange &exchange);
   HttpResponse preflight(const Exchange &exchange) const;
-  boost::asio::awaitable<HttpResponse> ask(const Route &route, HttpRequest request);
+  boost::asio::awaitable<HttpResponse> ask(const Route &route, HttpRequest request, bool packed);
   boost::asio::awaitable<bool> finish(Exchange &exchange);
   boost::asio::awaitable<void> await(Exchange &exchange);
   boost::asio::awaitable<void> pump(Exchange &exchange);
   boost::asio::awaitable<void> pumpAll(Exchange &exchange);
+  boost::asio::awaitable<void> pack(Exchange &exchange);
   boost::asio::awaitable<bool> write(std::string text);
   std::string headerOf(const Exchange &exchange) const;
   std::string eventsText(Exchange &exchange, const std::string &events, bool last);
   boost::asio::awaitable<void> watch();
   boost::asio::awaitable<void> linger();
+  boost::asio::awaitable<void> drain();
   void log(const Exchange &exchange) const;
   void expire(double seconds);
 
   ConnectionHub &hub_;
-  boost::beast::tcp_stream stream_;
+  ClientStream stream_;
   boost::beast::flat_buffer buffer_;
   bool busy_ = false;
   std::shared_ptr<Completion> completion_; // that is awaited

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/server/Exchange.h"
+#include "runtime/server/Gzip.h"
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -19,6 +21,10 @@ namespace llmc {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::asio::ip::tcp;
+
+static constexpr size_t kPackFrom = 1 << 10, kLongBody = 256 << 10; // bytes of a body
+// Of requests that come before the answer to an earlier one: read at a time, and in all.
+static constexpr size_t kAhead = 1024, kMostAhead = 16 << 10;
 
 // Status line and header. Beast's serializers would do this in 400 KB of code. No value has a line break: those of clients come
 // out of a parser that lets none through.
@@ -59,6 +65,7 @@ asio::awaitable<bool> Connection::finish(Exchange &x) {
   if (x.response.completion)
     co_await await(x);
   if (!x.cut && !x.stream) {
+    co_await pack(x);
     x.keepAlive &= !hub_.draining;
     x.cut = !co_await write(headerOf(x) + x.response.body);
   }
@@ -71,6 +78,25 @@ asio::awaitable<bool> Connection::finish(Exchange &x) {
   if (!x.keepAlive)
     co_await linger();
   co_return x.keepAlive;
+}
+
+// As gzip, if that is smaller. A very long body has the thread for text meanwhile.
+asio::awaitable<void> Connection::pack(Exchange &x) {
+  std::string &body = x.response.body;
+  if (body.size() < kPackFrom)
+    co_return;
+  x.response.headers.emplace_back("Vary", "Accept-Encoding");
+  if (!x.mayPack)
+    co_return;
+  std::string packed;
+  if (body.size() < kLongBody)
+    packed = packGzip(body);
+  else
+    packed = co_await asio::co_spawn(hub_.text, [&]() -> asio::awaitable<std::string> { co_return packGzip(body); }, asio::use_awaitable);
+  if (packed.size() >= body.size())
+    co_return;
+  body = std::move(packed);
+  x.response.headers.emplace_back("Content-Encoding", "gzip");
 }
 
 // Until the answer is there or sent, or the client has left.
@@ -153,35 +179,36 @@ std::string Connection::eventsText(Exchange &x, const std::string &events, bool 
   return text + size + events + (last ? "\r\n0\r\n\r\n" : "\r\n");
 }
 
-// Ends when the client has closed its side.
+// Ends when the client has closed its side. What it sends meanwhile is its next request.
 asio::awaitable<void> Connection::watch() {
-  tcp::socket &socket = stream_.socket();
-  boost::system::error_code error;
-  socket.non_blocking(true, error);
-  for (;;) {
-    auto [waited] = co_await socket.async_wait(tcp::socket::wait_read, kTuple);
-    if (waited)
-      co_return;
-    char next;
-    socket.receive(asio::buffer(&next, 1), tcp::socket::message_peek, error);
-    if (error == asio::error::would_block)
-      continue;
+  while (buffer_.size() < kMostAhead) {
+    stream_.tcp().expires_never(); // a read that has begun keeps this, whatever deadlines writing sets
+    auto [error, bytes] = co_await stream_.async_read_some(buffer_.prepare(kAhead), kTuple);
     if (error)
       co_return;
-    // The next request is there already: whether more comes cannot be seen without reading it. Writing will tell.
-    asio::steady_timer never(stream_.get_executor(), asio::steady_timer::time_point::max());
-    co_await never.async_wait(kTuple);
+    buffer_.commit(bytes);
   }
+  // Whether more comes cannot be seen without reading it. Writing will tell.
+  asio::steady_timer never(stream_.get_executor(), asio::steady_timer::time_point::max());
+  co_await never.async_wait(kTuple);
+}
+
+// The end of the last answer, then what comes behind it.
+asio::awaitable<void> Connection::linger() {
+  expire(2);
+  if (stream_.encrypted())
+    co_await stream_.sayEnd(kTuple);
+  co_await drain();
 }
 
 // A connection that is closed with bytes unread is reset, and its client may lose the answer: read on for a while.
-asio::awaitable<void> Connection::linger() {
+asio::awaitable<void> Connection::drain() {
   boost::system::error_code ignored;
-  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+  stream_.tcp().socket().shutdown(tcp::socket::shutdown_send, ignored);
   expire(2);
   std::string scratch(16 << 10, '\0');
   for (size_t total = 0; total < size_t(256) << 20;) {
-    auto [error, bytes] = co_await stream_.async_read_some(asio::buffer(scratch), kTuple);
+    auto [error, bytes] = co_await stream_.tcp().async_read_some(asio::buffer(scratch), kTuple);
     if (error)
       break;
     total += bytes;

@@ -25,6 +25,8 @@ struct Connection::Exchange {
   std::string origin;        // of a page in a browser
   std::string route = "other"; // its path in the table
   HttpResponse response;
+  bool packed = false;    // the body came as gzip
+  bool mayPack = false;   // the client takes an answer as gzip
   bool keepAlive = false;
   bool stream = false; // the header of a stream has been sent
   bool cut = false;    // the client has not got all, or was not there to get it

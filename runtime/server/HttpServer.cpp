@@ -187,7 +187,7 @@ uint16_t HttpServer::port() const { return state_->acceptor.local_endpoint().por
 std::string HttpServer::url() const {
   const tcp::endpoint endpoint = state_->acceptor.local_endpoint();
   const std::string address = endpoint.address().to_string();
-  return "http://" + (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(endpoint.port());
+  return (state_->options.tls ? "https://" : "http://") + (endpoint.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(endpoint.port());
 }
 
 Completion::Notify HttpServer::notify() {

@@ -10,6 +10,7 @@
 
 #include "runtime/server/ApiKeys.h"
 #include "runtime/server/Service.h"
+#include "runtime/server/Tls.h"
 
 namespace llmc {
 
@@ -17,6 +18,7 @@ struct HttpOptions {
   std::string host = "127.0.0.1"; // an address or a name
   uint16_t port = 8080;           // 0: any
   ApiKeys keys;
+  std::shared_ptr<TlsContext> tls; // none: plain HTTP
   std::vector<std::string> corsOrigins; // of pages in browsers that may ask; "*": all
   uint64_t maxBody = 8 << 20;           // bytes
   uint32_t maxHeader = 16 << 10;        // bytes
@@ -34,7 +36,7 @@ public:
   explicit HttpServer(const HttpOptions &options);
   ~HttpServer();
 
-  /// "http://127.0.0.1:8080"
+  /// "http://127.0.0.1:8080", or "https://..."
   std::string url() const;
   uint16_t port() const;
   /// What the service's completions call. The server outlives them.

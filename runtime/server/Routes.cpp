@@ -17,22 +17,33 @@ static constexpr Route kRoutes[] = {
     {"GET", "/ready", &Service::ready, true, false},
     {"GET", "/metrics", &Service::metrics, false, false},
     {"GET", "/openapi.json", &Service::openApi, true, false},
+    {"GET", "/", &Service::page, true, false},
+    {"GET", "/page.css", &Service::page, true, false},
+    {"GET", "/page.js", &Service::page, true, false},
 };
 
 static constexpr size_t kLongBody = 1 << 20;
 
 std::span<const Route> routes() { return kRoutes; }
 
+static bool matches(const Route &route, std::string_view path) {
+  const std::string_view own = route.path;
+  return own.size() > 1 && own.back() == '/' ? path.starts_with(own) : path == own;
+}
+
+std::string methodsOf(std::string_view path) {
+  std::string methods;
+  for (const Route &route : kRoutes)
+    if (matches(route, path))
+      methods += (methods.empty() ? "" : ", ") + std::string(route.method);
+  return methods;
+}
+
 const Route &findRoute(std::string_view method, std::string_view path) {
-  std::string allowed;
-  for (const Route &route : kRoutes) {
-    const std::string_view own = route.path;
-    if (own.back() == '/' ? !path.starts_with(own) : path != own)
-      continue;
-    if (route.method == method)
+  for (const Route &route : kRoutes)
+    if (route.method == method && matches(route, path))
       return route;
-    allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
-  }
+  const std::string allowed = methodsOf(path);
   if (allowed.empty())
     throw HttpError(404, "path: expected one of those in /openapi.json, such as /v1/chat/completions, got " + std::string(path.substr(0, 100)), "",
                     "not_found");

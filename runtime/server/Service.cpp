@@ -1,9 +1,11 @@
 //===- Service.cpp --------------------------------------------------------===//
 #include "runtime/server/Service.h"
 #include "runtime/server/OpenApi.h"
+#include "runtime/server/Page.h"
 #include "runtime/server/PrometheusText.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 namespace llmc {
@@ -32,6 +34,12 @@ Service::Service(const ServiceOptions &options, Completion::Notify notify)
   engine.context = context_ = std::min<uint64_t>(m.model.maxContext, options.load.context ? options.load.context : kDefaultContext);
   device_ = model_.makeDevice(2 * context_);
   engine_.emplace(*device_, engine);
+  Json openApi = Json::parse(openApiText());
+  Json &schemas = openApi["components"]["schemas"];
+  schemas["TokenId"]["maximum"] = m.model.vocab - 1;
+  if (!model_.tokenizer().addsBos())
+    schemas["PromptText"]["minLength"] = 1;
+  openApi_ = jsonText(openApi);
 }
 
 void Service::refuseIfFull() const {
@@ -103,7 +111,8 @@ HttpResponse Service::tokenize(const HttpRequest &request) {
     if (body.contains("add_generation_prompt"))
       throw BadRequest("add_generation_prompt", "expected messages with it");
     const Tokenizer &t = model_.tokenizer();
-    ids = t.encode(body["prompt"].get<std::string>(), false, t.addsBos() && flag(body, "add_special_tokens", true));
+    const bool special = flag(body, "add_special_tokens", true);
+    ids = t.encode(body["prompt"].get<std::string>(), false, special && t.addsBos());
   } else {
     if (body.contains("add_special_tokens"))
       throw BadRequest("add_special_tokens", "expected prompt with it: the model's template says what a conversation begins with");
@@ -128,8 +137,8 @@ HttpResponse Service::detokenize(const HttpRequest &request) {
   const uint64_t vocab = model_.manifest().model.vocab;
   std::vector<int32_t> ids;
   for (const Json &id : tokens)
-    if (id.is_number_unsigned() && id.get<uint64_t>() < vocab)
-      ids.push_back(id.get<int32_t>());
+    if (const double number = id.is_number() ? id.get<double>() : -1; number >= 0 && number < double(vocab) && std::trunc(number) == number)
+      ids.push_back(int32_t(number));
     else
       throw BadRequest("tokens", "expected token ids below " + std::to_string(vocab) + ", got " + id.dump().substr(0, 60));
   return json({{"prompt", model_.tokenizer().decode(ids, false)}});
@@ -167,8 +176,17 @@ HttpResponse Service::ready(const HttpRequest &) {
 
 HttpResponse Service::openApi(const HttpRequest &) {
   HttpResponse response;
-  response.body = openApiText();
+  response.body = openApi_;
   return response;
+}
+
+HttpResponse Service::page(const HttpRequest &request) {
+  for (const PageFile &file : pageFiles())
+    if (file.path == request.path)
+      return {.type = std::string(file.type),
+              .body = std::string(file.text),
+              .headers = {{"Content-Security-Policy", kPagePolicy}, {"X-Content-Type-Options", "nosniff"}, {"Referrer-Policy", "no-referrer"}, {"Cache-Control", "no-cache"}}};
+  throw HttpError(404, "path: expected a file of the page, got " + request.path);
 }
 
 HttpResponse Service::metrics(const HttpRequest &) {

@@ -54,6 +54,7 @@ public:
   HttpResponse ready(const HttpRequest &request);
   HttpResponse metrics(const HttpRequest &request);
   HttpResponse openApi(const HttpRequest &request);
+  HttpResponse page(const HttpRequest &request);
 
   /// From now on new answers are refused.
   void drain() { draining_ = true; }
@@ -70,6 +71,7 @@ private:
   Model model_;
   uint64_t context_ = 0, maxQueue_;
   std::vector<std::string> names_;
+  std::string openApi_;
   int64_t started_;
   Completion::Notify notify_;
   Latencies latencies_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -43,7 +44,10 @@ namespace {
   throw BadRequest(field, "expected " + expected + ", got " + text);
 }
 
+// 5.0 is a whole number, as in JSON's schemas.
 int64_t whole(const std::string &field, const Json &value, int64_t least, int64_t most = INT64_MAX) {
+  if (value.is_number_float() && std::abs(value.get<double>()) <= 0x1p53 && std::trunc(value.get<double>()) == value.get<double>())
+    return whole(field, Json(int64_t(value.get<double>())), least, most);
   const std::string expected = "a whole number from " + std::to_string(least) + (most == INT64_MAX ? " on" : " to " + std::to_string(most));
   if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX)) {
     if (most != INT64_MAX)
@@ -229,7 +233,7 @@ std::vector<int32_t> textIds(const Json &body, Model &model) {
   if (!prompt.is_array() || prompt.empty())
     wrong("prompt", "a string or a list of token ids", prompt);
   for (const Json &id : prompt)
-    if (id.is_number_integer())
+    if (id.is_number())
       ids.push_back(int32_t(whole("prompt", id, 0, INT32_MAX)));
     else
       wrong("prompt", "one string or one list of token ids", prompt);

@@ -15,7 +15,7 @@ struct ServeFlags {
   ScheduleFlags schedule;
   HttpOptions http;
   std::vector<std::string> names, keys;
-  std::string keyFile;
+  std::string keyFile, tlsCertificates, tlsKey;
   uint64_t port = 8080, maxQueue = 1024, maxBody = 8 << 20, maxConnections = 4096;
   float drainSeconds = 30, idleSeconds = 75, stallSeconds = 30;
 };
@@ -29,6 +29,8 @@ int serve(const ServeFlags &flags, const std::string &exe) {
   http.idleSeconds = flags.idleSeconds;
   http.stallSeconds = flags.stallSeconds;
   http.keys = ApiKeys(flags.keys, flags.keyFile);
+  if (!flags.tlsCertificates.empty() || !flags.tlsKey.empty())
+    http.tls = loadTls(flags.tlsCertificates, flags.tlsKey);
   ServiceOptions options;
   options.load = flags.load;
   options.exe = exe;
@@ -49,6 +51,8 @@ void addHttpFlags(CLI::App &sub, ServeFlags &flags) {
   sub.add_option("--host", flags.http.host, "address to listen on; 0.0.0.0: every network of this machine (default 127.0.0.1)")->type_name("HOST");
   sub.add_option("--api-key", flags.keys, "key that clients must send; may be given several times (default: none is needed)")->type_name("KEY");
   sub.add_option("--api-key-file", flags.keyFile, "file with a key a line: other users of the machine see flags")->type_name("FILE");
+  sub.add_option("--tls-cert", flags.tlsCertificates, "speak TLS with the certificate in this file, in PEM, and those that vouch for it")->type_name("FILE");
+  sub.add_option("--tls-key", flags.tlsKey, "the certificate's private key, in PEM, without a passphrase")->type_name("FILE");
   sub.add_option("--cors-origin", flags.http.corsOrigins, "origin of web pages that may ask, as https://example.org; *: all (default: none)")
       ->type_name("ORIGIN");
   addSize(sub, "--max-body", flags.maxBody, "longest body of a request (default 8MiB)");
@@ -57,7 +61,7 @@ void addHttpFlags(CLI::App &sub, ServeFlags &flags) {
   addReal(sub, "--stall-seconds", flags.stallSeconds, "time for a body to come, and for a client to take what it is sent (default 30)", 0.01, 86400);
   addReal(sub, "--drain-seconds", flags.drainSeconds, "time for answers to end after SIGTERM or Ctrl-C; a second signal ends it (default 30)", 0, 86400);
   sub.add_flag("--log-requests", flags.http.log, "a line on stderr for each request");
-  for (const char *flag : {"--api-key", "--api-key-file", "--cors-origin", "--max-body", "--max-connections", "--idle-seconds", "--stall-seconds",
+  for (const char *flag : {"--api-key", "--api-key-file", "--tls-cert", "--tls-key", "--cors-origin", "--max-body", "--max-connections", "--idle-seconds", "--stall-seconds",
                            "--drain-seconds", "--log-requests"})
     sub.get_option(flag)->group("HTTP");
 }

@@ -207,7 +207,8 @@ def connections(checks, ctx, idle=1000, streams=200):
 def usage(checks, ctx):
     exe = ctx.default()
     for flags, part in ((("--port", "65536"), "--port: expected a whole number from 0 to 65535"), (("--host", "no such host"), "cannot listen on no such host"),
-                        (("--api-key-file", "/nowhere/keys"), "/nowhere/keys: cannot open"), (("--drain-seconds", "x"), "--drain-seconds: expected a number")):
+                        (("--api-key-file", "/nowhere/keys"), "/nowhere/keys: cannot open"), (("--drain-seconds", "x"), "--drain-seconds: expected a number"), (("--tls-cert", "/nowhere/cert"), "--tls-cert: expected --tls-key with it"),
+                        (("--tls-cert", "/nowhere/cert", "--tls-key", "/nowhere/key"), "--tls-cert: /nowhere/cert: cannot open")):
         result = common.run([exe, "serve", *flags], timeout=60)
         checks.check(f"serve {' '.join(flags)} is refused", result.code in (1, 2) and part in result.errors, result.errors.strip())
     taken = socket.create_server(("127.0.0.1", 0))

@@ -1,5 +1,6 @@
 // What clients get wrong, by accident or not: B61 and its kind. After each the server still answers.
 #include "Serving.h"
+#include "runtime/server/Gzip.h"
 
 #include <fstream>
 
@@ -91,6 +92,30 @@ TEST_F(Hostile, HugeBodies) {
   EXPECT_EQ(post("/v1/completions", textBody(std::string(1000000, 'a'))).status, 400) << "the limit's own size is read";
 }
 
+// Bodies as gzip: bounded by what they unpack to, and whole.
+TEST_F(Hostile, PackedBodies) {
+  auto packed = [&](const std::string &bytes) { return talk(httpText("POST", "/v1/completions", bytes, "Content-Type: application/json\r\nContent-Encoding: gzip\r\n")); };
+  const std::string good = llmc::packGzip(textBody("abc").dump());
+  EXPECT_EQ(packed(good).json()["usage"]["prompt_tokens"], 3);
+  EXPECT_EQ(packed(llmc::packGzip("{\"prompt\":") + llmc::packGzip("\"abc\"}")).status, 200) << "two members";
+  const std::string bomb = llmc::packGzip(std::string(200 << 20, ' '));
+  ASSERT_LT(bomb.size(), size_t(1) << 20) << "its packed length alone is allowed";
+  const auto begin = std::chrono::steady_clock::now();
+  const Response r = packed(bomb);
+  EXPECT_EQ(r.status, 413);
+  EXPECT_EQ(errorOf(r), "body: expected at most 1048576 bytes when unpacked, got more");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1)) << "it is not unpacked to its end";
+  std::string flipped = good;
+  flipped[flipped.size() - 6] ^= 1; // of the checksum
+  for (const auto &[bytes, part] : std::vector<std::pair<std::string, std::string>>{
+           {"", "got the beginning of it"}, {good.substr(0, good.size() - 1), "got the beginning of it"}, {good.substr(0, 5), "got the beginning of it"},
+           {flipped, "incorrect data check"}, {textBody("abc").dump(), "incorrect header check"}, {good + "x", "expected gzip"}, {good + good, "expected JSON"}}) {
+    const Response bad = packed(bytes);
+    EXPECT_EQ(bad.status, 400) << bad.body;
+    EXPECT_NE(errorOf(bad).find(part), std::string::npos) << errorOf(bad);
+  }
+}
+
 TEST_F(Hostile, Headers) {
   EXPECT_EQ(talk("GET /health HTTP/1.1\r\nHost: x\r\nA: " + std::string(100000, 'b')).status, 431) << "a line without an end";
   std::string many = "GET /health HTTP/1.1\r\nHost: x\r\n";
@@ -114,7 +139,9 @@ TEST_F(Hostile, Headers) {
     EXPECT_NE(errorOf(r).find("content-type: expected application/json, got"), std::string::npos);
   }
   EXPECT_EQ(post("/v1/completions", textBody("a"), "Content-Type: Application/JSON; charset=utf-8\r\n").status, 200);
-  EXPECT_EQ(post("/v1/completions", textBody("a"), "Content-Encoding: br\r\n").status, 415);
+  const Response other = post("/v1/completions", textBody("a"), "Content-Encoding: br\r\n");
+  EXPECT_EQ(other.status, 415);
+  EXPECT_EQ(other.headers.at("accept-encoding"), "gzip");
   const Response id = get("/health", "X-Request-Id: a b\x7f\r\n");
   EXPECT_EQ(id.headers.at("x-request-id").size(), 24u) << "not one that could be logged: a new one";
 }

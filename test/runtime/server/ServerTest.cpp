@@ -1,5 +1,6 @@
 // What the routes answer: fields, streams, headers, keys, metrics.
 #include "Serving.h"
+#include "runtime/server/Gzip.h"
 
 using namespace fake;
 
@@ -20,7 +21,7 @@ TEST_F(Serving, AnswersChatsAndTexts) {
   const Json t = post("/v1/completions", textBody("abc")).json();
   EXPECT_EQ(t["object"], "text_completion");
   EXPECT_EQ(t["usage"]["prompt_tokens"], 3);
-  EXPECT_EQ(post("/v1/completions", textBody({97, 98, 99})).json()["choices"], t["choices"]) << "ids and their text";
+  EXPECT_EQ(post("/v1/completions", textBody({97, 98.0, 99}, {{"max_tokens", 8.0}})).json()["choices"], t["choices"]) << "ids and their text";
   const Json n = post("/v1/completions", textBody("abc", {{"n", 3}, {"temperature", 0.9}, {"seed", 4}})).json();
   ASSERT_EQ(n["choices"].size(), 3u);
   for (int k = 0; k < 3; ++k)
@@ -144,9 +145,9 @@ TEST_F(Serving, TokensAndModels) {
   EXPECT_EQ(chat["tokens"][0], 256);
   EXPECT_EQ(chat["count"], chat["tokens"].size());
   EXPECT_LT(post("/tokenize", Json{{"messages", {{{"role", "user"}, {"content", "x"}}}}, {"add_generation_prompt", false}}).json()["count"], chat["count"]);
-  EXPECT_EQ(post("/detokenize", Json{{"tokens", {97, 98}}}).json()["prompt"], "ab");
+  EXPECT_EQ(post("/detokenize", Json{{"tokens", {97, 98.0}}}).json()["prompt"], "ab") << "JSON's schemas take 98.0 for a whole number";
   for (const auto &[path, body, param] : std::vector<std::tuple<std::string, Json, std::string>>{
-           {"/tokenize", Json{{"prompt", 1}}, "prompt"}, {"/tokenize", Json{{"prompt", "a"}, {"messages", 1}}, "prompt"}, {"/tokenize", Json{{"x", 1}}, "x"},
+           {"/tokenize", Json{{"prompt", 1}}, "prompt"}, {"/tokenize", Json{{"prompt", "a"}, {"messages", 1}}, "prompt"}, {"/tokenize", Json{{"x", 1}}, "x"}, {"/tokenize", Json{{"prompt", "a"}, {"add_special_tokens", 1}}, "add_special_tokens"},
            {"/tokenize", Json{{"messages", 1}}, "messages"}, {"/detokenize", Json{{"tokens", {260}}}, "tokens"}, {"/detokenize", Json{{"tokens", {-1}}}, "tokens"},
            {"/detokenize", Json{{"tokens", "a"}}, "tokens"}, {"/detokenize", Json::array(), "body"}}) {
     const Response r = post(path, body);
@@ -195,6 +196,41 @@ TEST_F(Serving, OtherOrigins) {
   EXPECT_EQ(preflight.status, 204);
   EXPECT_EQ(preflight.headers.at("access-control-allow-headers"), "authorization, x-stainless-os");
   EXPECT_EQ(preflight.headers.at("access-control-allow-origin"), "http://a.example");
+  EXPECT_EQ(preflight.headers.at("access-control-allow-methods"), "POST, OPTIONS");
+  EXPECT_EQ(talk("OPTIONS /health HTTP/1.1\r\nHost: x\r\n\r\n").headers.at("allow"), "GET, OPTIONS");
+  EXPECT_EQ(talk("OPTIONS /nowhere HTTP/1.1\r\nHost: x\r\n\r\n").status, 404);
+}
+
+TEST_F(Serving, Page) {
+  llmc::HttpOptions http;
+  http.keys = llmc::ApiKeys({"secret"}, "");
+  start(http);
+  for (const auto &[path, type] : std::vector<std::pair<std::string, std::string>>{{"/", "text/html"}, {"/page.css", "text/css"}, {"/page.js", "text/javascript"}}) {
+    const Response r = get(path);
+    EXPECT_EQ(r.status, 200) << "it needs no key: it asks for one";
+    EXPECT_TRUE(r.headers.at("content-type").starts_with(type));
+    EXPECT_TRUE(r.headers.at("content-security-policy").starts_with("default-src 'none'; script-src 'self';"));
+    EXPECT_EQ(r.headers.at("x-content-type-options"), "nosniff");
+    EXPECT_GT(r.body.size(), 1000u);
+  }
+}
+
+TEST_F(Serving, LongAnswersArePacked) {
+  start();
+  const Response plain = get("/openapi.json"), packed = get("/openapi.json", "Accept-Encoding: br, gzip;q=0.5\r\n");
+  EXPECT_EQ(plain.headers.count("content-encoding"), 0u);
+  EXPECT_EQ(plain.headers.at("vary"), "Accept-Encoding") << "for caches on the way";
+  EXPECT_EQ(packed.headers.at("content-encoding"), "gzip");
+  EXPECT_LT(packed.body.size() * 4, plain.body.size());
+  EXPECT_EQ(llmc::unpackGzip(packed.body, 1 << 20), plain.body);
+  EXPECT_EQ(get("/health", "Accept-Encoding: gzip\r\n").headers.count("content-encoding"), 0u) << "too short to be worth it";
+  const Json body = textBody("abc", {{"n", 64}, {"logprobs", 20}, {"max_tokens", 60}, {"ignore_eos", true}}); // some MB: on the other thread
+  const Response answer = post("/v1/completions", body, "Accept-Encoding: gzip\r\n");
+  EXPECT_EQ(answer.headers.at("content-encoding"), "gzip");
+  EXPECT_EQ(Json::parse(llmc::unpackGzip(answer.body, 64 << 20))["choices"], post("/v1/completions", body).json()["choices"]);
+  const Response stream = post("/v1/completions", textBody("abc", {{"stream", true}}), "Accept-Encoding: gzip\r\n");
+  EXPECT_EQ(stream.headers.count("content-encoding"), 0u) << "an event must not wait for the next";
+  EXPECT_TRUE(stream.done());
 }
 
 TEST_F(Serving, ConnectionsAreKept) {

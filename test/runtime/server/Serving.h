@@ -50,7 +50,7 @@ public:
   }
   Client(const Client &) = delete;
   Client(Client &&other) noexcept : fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)), connected_(other.connected_) {}
-  ~Client() {
+  virtual ~Client() {
     if (fd_ >= 0)
       ::close(fd_);
   }
@@ -59,7 +59,7 @@ public:
   /// False: the server does not take it.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t sent = write(bytes);
       if (sent <= 0)
         return false;
       bytes.remove_prefix(size_t(sent));
@@ -116,6 +116,15 @@ public:
   }
   bool closedByServer() { return rest().empty() && ended_; }
 
+protected:
+  virtual ssize_t write(std::string_view bytes) { return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  virtual ssize_t read(char *bytes, size_t most) { return recv(fd_, bytes, most, 0); }
+  virtual bool readable() {
+    pollfd wait{fd_, POLLIN, 0};
+    return poll(&wait, 1, 10000) == 1;
+  }
+  int fd_;
+
 private:
   std::string take(size_t bytes) {
     while (buffer_.size() < bytes && more())
@@ -125,18 +134,16 @@ private:
     return taken;
   }
   bool more() {
-    pollfd wait{fd_, POLLIN, 0};
-    if (ended_ || poll(&wait, 1, 10000) != 1)
+    if (ended_ || !readable())
       return false;
     char bytes[65536];
-    const ssize_t got = recv(fd_, bytes, sizeof bytes, 0);
+    const ssize_t got = read(bytes, sizeof bytes);
     ended_ = got <= 0;
     if (got > 0)
       buffer_.append(bytes, size_t(got));
     return got > 0;
   }
 
-  int fd_;
   std::string buffer_;
   bool connected_ = false, ended_ = false;
 };

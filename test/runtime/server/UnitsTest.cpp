@@ -1,7 +1,9 @@
 // Parts that need no socket.
 #include "Serving.h"
+#include "runtime/server/Gzip.h"
 #include "runtime/server/PrometheusText.h"
 #include "runtime/server/OpenApi.h"
+#include "runtime/server/Page.h"
 #include "runtime/server/Routes.h"
 #include "test/ErrorOf.h"
 
@@ -28,6 +30,13 @@ TEST(Http, Words) {
   EXPECT_FALSE(equalNoCase("Bearer", "bear"));
 }
 
+TEST(Gzip, WhoTakesIt) {
+  for (const char *yes : {"gzip", "GZIP", "x-gzip", "deflate, gzip", "gzip;q=0.5", "br;q=1.0, gzip; q=0.1 , *;q=0", "*"})
+    EXPECT_TRUE(acceptsGzip(yes)) << yes;
+  for (const char *no : {"", "identity", "br, deflate", "gzip;q=0", "gzip; q=0.000", "*;q=0", "gzip;q=0, *", "gzipped", ",,;"})
+    EXPECT_FALSE(acceptsGzip(no)) << no;
+}
+
 TEST(Routes, MethodsAndPaths) {
   EXPECT_STREQ(findRoute("GET", "/v1/models").path, "/v1/models");
   EXPECT_STREQ(findRoute("GET", "/v1/models/a/b").path, "/v1/models/");
@@ -42,6 +51,8 @@ TEST(Routes, MethodsAndPaths) {
   EXPECT_EQ(status("POST", "/v1/models"), 405u);
   EXPECT_EQ(status("GET", "/v1/model"), 404u);
   EXPECT_EQ(status("GET", "/health/"), 404u);
+  EXPECT_STREQ(findRoute("GET", "/").path, "/");
+  EXPECT_EQ(status("GET", "/page"), 404u) << "/ is no beginning";
 }
 
 // The file says what the code does: the same routes, and the same fields of a request.
@@ -63,6 +74,55 @@ TEST(OpenApi, IsWhatIsServed) {
       fields.insert(name);
     const std::vector<std::string> taken = completionFields(chat, true);
     EXPECT_EQ(std::set<std::string>(taken.begin(), taken.end()), fields);
+  }
+}
+
+// Tags are closed in the order in which they were opened.
+std::string firstWrongTag(std::string_view html) {
+  std::vector<std::string_view> open;
+  for (size_t at = 0; (at = html.find('<', at)) != std::string_view::npos;) {
+    const std::string_view tag = html.substr(at + 1, html.find('>', at) - at - 1);
+    at += tag.size();
+    const std::string_view name = tag.substr(0, tag.find_first_of(" \n"));
+    if (tag.starts_with('!') || tag.ends_with('/'))
+      continue;
+    if (!tag.starts_with('/'))
+      open.push_back(name);
+    else if (open.empty() || open.back() != tag.substr(1))
+      return std::string(tag);
+    else
+      open.pop_back();
+  }
+  return open.empty() ? "" : std::string(open.back());
+}
+
+// The page loads its own files and asks routes that there are; text never becomes HTML.
+TEST(Page, NamesOnlyWhatIsServed) {
+  EXPECT_EQ(firstWrongTag("<a><b c='d'></b><br /></a>"), "");
+  EXPECT_EQ(firstWrongTag("<a><b></a></b>"), "/a");
+  ASSERT_EQ(pageFiles().size(), 3u);
+  std::set<std::string> asked;
+  for (const PageFile &file : pageFiles()) {
+    EXPECT_NO_THROW(findRoute("GET", file.path)) << file.path;
+    if (file.path == "/")
+      EXPECT_EQ(firstWrongTag(file.text), "");
+    EXPECT_EQ(file.text.find("://"), std::string_view::npos) << "nothing from elsewhere: " << file.path;
+    for (const char *quote : {"'/", "\"/"})
+      for (size_t at = 0; (at = file.text.find(quote, at)) != std::string_view::npos; ++at) {
+        const std::string_view path = file.text.substr(at + 1, file.text.find(quote[0], at + 1) - at - 1);
+        EXPECT_NE(methodsOf(path), "") << path;
+        asked.emplace(path);
+      }
+  }
+  EXPECT_EQ(asked, (std::set<std::string>{"/metrics", "/page.css", "/page.js", "/v1/chat/completions", "/v1/models"}));
+  const std::string_view script = pageFiles()[2].text;
+  for (const char *html : {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "DOMParser", ".style"})
+    EXPECT_EQ(script.find(html), std::string_view::npos) << html;
+  // Ids that the script asks for are in the page.
+  for (size_t at = 0; (at = script.find("$('", at)) != std::string_view::npos; ++at) {
+    const std::string id(script.substr(at + 3, script.find('\'', at + 3) - at - 3));
+    if (script[at + 4 + id.size()] == ')')
+      EXPECT_NE(pageFiles()[0].text.find(" id=\"" + id + "\""), std::string_view::npos) << id;
   }
 }
 

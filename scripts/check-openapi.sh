@@ -16,7 +16,7 @@ fi
 
 scratch=$(mktemp -d)
 # Answers without a bound end with the context: a short one keeps them short.
-"$exe" serve --port 0 --model-name checked --context 128 >"$scratch/out" &
+"$exe" serve --port 0 --model-name checked --batch-dir "$scratch/batches" --context 128 >"$scratch/out" &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server; rm -rf "$scratch"' EXIT
 until grep -q ' on http' "$scratch/out"; do

@@ -20,6 +20,8 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 
+static constexpr unsigned kMostUploads = 2; // at a time: each is held in memory
+
 Connection::Connection(asio::ip::tcp::socket socket, ConnectionHub &hub) : hub_(hub), stream_(std::move(socket), hub.options.tls.get()) {
   hub_.open.insert(this);
   ++hub_.service->counters().connections;
@@ -79,7 +81,7 @@ asio::awaitable<bool> Connection::handshake() {
 
 // One request and its answer; true: another may follow.
 asio::awaitable<bool> Connection::exchange() {
-  Exchange x(hub_.options.maxHeader, hub_.options.maxBody);
+  Exchange x(hub_.options.maxHeader, hub_.service->hasBatches() ? std::max(hub_.options.maxBody, hub_.options.maxFile) : hub_.options.maxBody);
   busy_ = false;
   if (buffer_.size() == 0)
     buffer_.shrink_to_fit();
@@ -99,12 +101,14 @@ static unsigned statusOf(const boost::system::error_code &error) {
   return error.category() == make_error_code(http::error::bad_method).category() ? 400 : 0;
 }
 
-static std::string messageOf(unsigned status, const HttpOptions &options, const boost::system::error_code &error) {
+static std::string tooLong(uint64_t most) { return "body: expected at most " + std::to_string(most) + " bytes, got more"; }
+
+static std::string messageOf(unsigned status, const HttpOptions &options, uint64_t maxBody, const boost::system::error_code &error) {
   switch (status) {
   case 431:
     return "header: expected at most " + std::to_string(options.maxHeader) + " bytes, got more";
   case 413:
-    return "body: expected at most " + std::to_string(options.maxBody) + " bytes, got more";
+    return tooLong(maxBody);
   default:
     return "expected an HTTP request, got something else (" + error.message() + ")";
   }
@@ -120,6 +124,7 @@ asio::awaitable<bool> Connection::receive(Exchange &x) {
   const Route *route = nullptr;
   if (!error)
     route = admit(x);
+  const std::shared_ptr<void> uploaded(nullptr, [&](void *) { hub_.uploads -= x.upload; });
   if (!error && route && !x.parser.is_done()) {
     expire(hub_.options.stallSeconds);
     if (equalNoCase(std::string_view(x.message()[http::field::expect]), "100-continue"))
@@ -132,7 +137,7 @@ asio::awaitable<bool> Connection::receive(Exchange &x) {
       co_return false;
     x.keepAlive = false;
     x.request.id = requestId(std::string_view(x.message()["x-request-id"]));
-    x.response = errorResponse(status, messageOf(status, hub_.options, error));
+    x.response = errorResponse(status, messageOf(status, hub_.options, x.maxBody, error));
     co_return true;
   }
   if (!route) {
@@ -140,7 +145,7 @@ asio::awaitable<bool> Connection::receive(Exchange &x) {
     co_return true;
   }
   x.request.body = std::move(x.parser.get().body());
-  x.response = co_await ask(*route, x.request, x.packed);
+  x.response = co_await ask(*route, x);
   co_return true;
 }
 
@@ -163,16 +168,35 @@ const Route *Connection::admit(Exchange &x) {
       throw HttpError(401, "authorization: expected \"Bearer KEY\" with a key of this server", "", "invalid_api_key",
                       {{"WWW-Authenticate", "Bearer"}});
     const std::string type{std::string_view(m[http::field::content_type])}, encoding{std::string_view(m[http::field::content_encoding])};
-    if (route.method == std::string_view("POST") && mediaType(type) != "application/json")
-      throw HttpError(415, "content-type: expected application/json, got " + (type.empty() ? "none" : type.substr(0, 100)));
+    const char *wanted = route.body == Body::Form ? "multipart/form-data" : "application/json";
+    if (route.method == std::string_view("POST") && route.body != Body::Any && mediaType(type) != wanted)
+      throw HttpError(415, std::string("content-type: expected ") + wanted + ", got " + (type.empty() ? "none" : type.substr(0, 100)));
     x.packed = equalNoCase(encoding, "gzip") || equalNoCase(encoding, "x-gzip");
     if (!x.packed && !encoding.empty() && !equalNoCase(encoding, "identity"))
       throw HttpError(415, "content-encoding: expected gzip or identity, got " + encoding.substr(0, 100), "", "", {{"Accept-Encoding", "gzip"}});
+    x.request.target = std::string_view(m.target());
+    x.request.type = type;
+    route.matches(x.request.path, &x.request.param);
+    bound(x, route.body == Body::Form && hub_.service->hasBatches());
     return &route;
   } catch (const HttpError &error) {
     x.response = errorResponse(error);
     return nullptr;
   }
+}
+
+// The body's length, now that its route is known.
+void Connection::bound(Exchange &x, bool file) {
+  x.maxBody = file ? hub_.options.maxFile : hub_.options.maxBody;
+  if (const auto length = x.parser.content_length(); length && *length > x.maxBody)
+    throw HttpError(413, tooLong(x.maxBody));
+  x.parser.body_limit(x.maxBody);
+  if (!file)
+    return;
+  if (hub_.uploads >= kMostUploads)
+    throw HttpError(503, "expected at most " + std::to_string(kMostUploads) + " files on their way here, got one more", "", "overloaded", {{"Retry-After", "1"}});
+  x.upload = true;
+  ++hub_.uploads;
 }
 
 // What a browser asks before it lets a page of another origin ask.
@@ -204,14 +228,14 @@ static HttpResponse unpackAndAnswer(Service &service, const Route &route, HttpRe
   return answer(service, route, request);
 }
 
-asio::awaitable<HttpResponse> Connection::ask(const Route &route, HttpRequest request, bool packed) {
+asio::awaitable<HttpResponse> Connection::ask(const Route &route, Exchange &x) {
   Service &service = *hub_.service;
-  if (!route.text)
-    co_return answer(service, route, request);
+  if (route.place == Place::Here)
+    co_return answer(service, route, x.request);
   co_return co_await asio::co_spawn(
-      hub_.text,
+      route.place == Place::Text ? hub_.text : hub_.disk,
       [&]() -> asio::awaitable<HttpResponse> {
-        co_return packed ? unpackAndAnswer(service, route, request, hub_.options.maxBody) : answer(service, route, request);
+        co_return x.packed ? unpackAndAnswer(service, route, x.request, x.maxBody) : answer(service, route, x.request);
       },
       asio::use_awaitable);
 }

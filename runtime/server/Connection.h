@@ -30,7 +30,8 @@ struct ConnectionHub {
 
   const HttpOptions &options;
   Service *service = nullptr;
-  boost::asio::thread_pool text{1};
+  boost::asio::thread_pool text{1}, disk{1};
+  unsigned uploads = 0; // that are being read or kept
   std::unordered_set<Connection *> open;
   bool draining = false;
 };
@@ -55,13 +56,15 @@ private:
   boost::asio::awaitable<bool> exchange();
   boost::asio::awaitable<bool> receive(Exchange &exchange);
   const Route *admit(Exchange &exchange);
+  void bound(Exchange &exchange, bool file);
   HttpResponse preflight(const Exchange &exchange) const;
-  boost::asio::awaitable<HttpResponse> ask(const Route &route, HttpRequest request, bool packed);
+  boost::asio::awaitable<HttpResponse> ask(const Route &route, Exchange &exchange);
   boost::asio::awaitable<bool> finish(Exchange &exchange);
   boost::asio::awaitable<void> await(Exchange &exchange);
   boost::asio::awaitable<void> pump(Exchange &exchange);
   boost::asio::awaitable<void> pumpAll(Exchange &exchange);
   boost::asio::awaitable<void> pack(Exchange &exchange);
+  boost::asio::awaitable<bool> writeFile(Exchange &exchange);
   boost::asio::awaitable<bool> write(std::string text);
   std::string headerOf(const Exchange &exchange) const;
   std::string eventsText(Exchange &exchange, const std::string &events, bool last);

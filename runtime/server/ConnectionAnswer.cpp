@@ -22,6 +22,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::asio::ip::tcp;
 
+static constexpr uint64_t kPiece = 256 << 10; // of a file
 static constexpr size_t kPackFrom = 1 << 10, kLongBody = 256 << 10; // bytes of a body
 // Of requests that come before the answer to an earlier one: read at a time, and in all.
 static constexpr size_t kAhead = 1024, kMostAhead = 16 << 10;
@@ -40,7 +41,7 @@ std::string Connection::headerOf(const Exchange &x) const {
   if (x.stream && !x.http10())
     add("Transfer-Encoding", "chunked");
   if (!x.stream && r.status != 204)
-    add("Content-Length", std::to_string(r.body.size()));
+    add("Content-Length", std::to_string(r.file ? r.file->size() : r.body.size()));
   const std::vector<std::string> &origins = hub_.options.corsOrigins;
   const bool any = std::find(origins.begin(), origins.end(), "*") != origins.end();
   if (!x.origin.empty() && (any || std::find(origins.begin(), origins.end(), x.origin) != origins.end())) {
@@ -67,7 +68,7 @@ asio::awaitable<bool> Connection::finish(Exchange &x) {
   if (!x.cut && !x.stream) {
     co_await pack(x);
     x.keepAlive &= !hub_.draining;
-    x.cut = !co_await write(headerOf(x) + x.response.body);
+    x.cut = !co_await write(headerOf(x) + x.response.body) || (x.response.file && !co_await writeFile(x));
   }
   hub_.service->counters().answered(x.route, x.response.status);
   log(x);
@@ -78,6 +79,22 @@ asio::awaitable<bool> Connection::finish(Exchange &x) {
   if (!x.keepAlive)
     co_await linger();
   co_return x.keepAlive;
+}
+
+// Piece by piece: it may be long.
+asio::awaitable<bool> Connection::writeFile(Exchange &x) {
+  const InputFile &file = *x.response.file;
+  for (uint64_t at = 0; at < file.size(); at += kPiece) {
+    std::string piece(size_t(std::min<uint64_t>(kPiece, file.size() - at)), '\0');
+    try {
+      file.read(at, piece.data(), piece.size());
+    } catch (const Error &) { // somebody has cut it short: the client sees that, too
+      co_return false;
+    }
+    if (!co_await write(std::move(piece)))
+      co_return false;
+  }
+  co_return true;
 }
 
 // As gzip, if that is smaller. A very long body has the thread for text meanwhile.

@@ -13,7 +13,7 @@ namespace llmc {
 inline constexpr auto kTuple = boost::asio::as_tuple(boost::asio::use_awaitable);
 
 struct Connection::Exchange {
-  Exchange(uint32_t maxHeader, uint64_t maxBody) {
+  Exchange(uint32_t maxHeader, uint64_t maxBody) : maxBody(maxBody) {
     parser.header_limit(maxHeader);
     parser.body_limit(maxBody);
   }
@@ -21,6 +21,8 @@ struct Connection::Exchange {
   bool http10() const { return message().version() == 10; } // knows no chunks
 
   Parser parser;
+  uint64_t maxBody;
+  bool upload = false; // counts in hub.uploads
   HttpRequest request;
   std::string origin;        // of a page in a browser
   std::string route = "other"; // its path in the table

@@ -10,6 +10,12 @@
 
 namespace llmc {
 
+HttpResponse jsonResponse(const nlohmann::ordered_json &body) {
+  HttpResponse response;
+  response.body = jsonText(body);
+  return response;
+}
+
 HttpResponse errorResponse(unsigned status, const std::string &message, const std::string &param, const std::string &code) {
   const char *type = status >= 500 ? "server_error" : "invalid_request_error";
   HttpResponse response;
@@ -28,23 +34,44 @@ static int digit(char c) {
   return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-std::string pathOf(std::string_view target) {
-  target = target.substr(0, target.find_first_of("?#"));
-  std::string path;
-  for (size_t i = 0; i < target.size(); ++i) {
-    if (target[i] != '%') {
-      path += target[i];
+static std::string decoded(std::string_view text, const char *what, bool plusIsSpace) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      result += plusIsSpace && text[i] == '+' ? ' ' : text[i];
       continue;
     }
-    const int high = i + 2 < target.size() ? digit(target[i + 1]) : -1, low = high < 0 ? -1 : digit(target[i + 2]);
+    const int high = i + 2 < text.size() ? digit(text[i + 1]) : -1, low = high < 0 ? -1 : digit(text[i + 2]);
     if (low < 0)
-      throw HttpError(400, "path: expected two hexadecimal digits behind %");
-    path += char(high * 16 + low);
+      throw HttpError(400, std::string(what) + ": expected two hexadecimal digits behind %");
+    result += char(high * 16 + low);
     i += 2;
   }
+  return result;
+}
+
+std::string pathOf(std::string_view target) {
+  const std::string path = decoded(target.substr(0, target.find_first_of("?#")), "path", false);
   if (path.empty() || path[0] != '/')
     throw HttpError(400, "path: expected one that begins with /");
   return path;
+}
+
+std::map<std::string, std::string> queryOf(std::string_view target) {
+  std::map<std::string, std::string> query;
+  target = target.substr(0, target.find('#'));
+  const size_t mark = target.find('?');
+  if (mark == std::string_view::npos)
+    return query;
+  for (target.remove_prefix(mark + 1); !target.empty();) {
+    const size_t end = std::min(target.find('&'), target.size());
+    const std::string_view item = target.substr(0, end);
+    target.remove_prefix(std::min(end + 1, target.size()));
+    const size_t equals = std::min(item.find('='), item.size());
+    if (!item.empty())
+      query[decoded(item.substr(0, equals), "query", true)] = decoded(item.substr(std::min(equals + 1, item.size())), "query", true);
+  }
+  return query;
 }
 
 std::string newId() {

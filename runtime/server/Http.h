@@ -8,9 +8,12 @@
 #define LLMC_RUNTIME_SERVER_HTTP_H
 
 #include "llmc/Support/Error.h"
+#include "llmc/Support/File.h"
 
 #include <chrono>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +27,9 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method, path; // path: percent-decoded, without the query
+  std::string target;       // as it came
+  std::string param;        // what stands in the path for the route's {name}
+  std::string type;         // content-type
   std::string body;
   std::string id; // x-request-id: the client's, or a new one
   std::chrono::steady_clock::time_point arrival;
@@ -33,6 +39,7 @@ struct HttpResponse {
   unsigned status = 200;
   std::string type = "application/json", body;
   Headers headers = {};
+  std::shared_ptr<InputFile> file = nullptr; // the body, if there is one
   /// An answer that is still being generated; the body is made of it.
   std::shared_ptr<Completion> completion = nullptr;
 };
@@ -50,6 +57,10 @@ struct HttpError : Error {
 HttpResponse errorResponse(unsigned status, const std::string &message, const std::string &param = "", const std::string &code = "");
 HttpResponse errorResponse(const HttpError &error);
 
+HttpResponse jsonResponse(const nlohmann::ordered_json &body);
+
+/// The parameters of a target's query, decoded; of equal ones the last. Throws HttpError.
+std::map<std::string, std::string> queryOf(std::string_view target);
 /// Path of a request's target: "/a%20b?c" is "/a b". Throws HttpError for what is none.
 std::string pathOf(std::string_view target);
 /// 24 hexadecimal digits that nobody else has.

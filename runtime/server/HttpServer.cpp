@@ -209,6 +209,7 @@ void HttpServer::run(Service &service) {
   asio::co_spawn(state_->io, state_->accept(), asio::detached);
   state_->io.run();
   state_->hub.text.join();
+  state_->hub.disk.join();
 }
 
 } // namespace llmc

@@ -21,6 +21,7 @@ struct HttpOptions {
   std::shared_ptr<TlsContext> tls; // none: plain HTTP
   std::vector<std::string> corsOrigins; // of pages in browsers that may ask; "*": all
   uint64_t maxBody = 8 << 20;           // bytes
+  uint64_t maxFile = 64 << 20;          // of the body that brings a file
   uint32_t maxHeader = 16 << 10;        // bytes
   uint64_t maxConnections = 4096;
   double idleSeconds = 75;      // for a request's header to come

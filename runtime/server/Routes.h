@@ -8,11 +8,20 @@
 
 namespace llmc {
 
+/// What a POST has.
+enum class Body { Json, Form, Any };
+/// Where an answer is made: at once, where JSON and text are read, or where files are.
+enum class Place { Here, Text, Disk };
+
 struct Route {
-  const char *method, *path; // a path that ends with '/', but for / itself, stands for all that begin so
+  const char *method, *path; // "{id}" stands for anything without a slash, "{name}" for anything
   HttpResponse (Service::*answer)(const HttpRequest &);
   bool open; // needs no API key
-  bool text; // takes time to read: parses JSON, makes tokens
+  Place place;
+  Body body = Body::Json;
+
+  /// Whether it is this one's; `param` becomes what stands for the name in braces.
+  bool matches(std::string_view path, std::string *param = nullptr) const;
 };
 
 std::span<const Route> routes();

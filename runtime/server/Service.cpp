@@ -1,5 +1,6 @@
 //===- Service.cpp --------------------------------------------------------===//
 #include "runtime/server/Service.h"
+#include "runtime/server/Batches.h"
 #include "runtime/server/OpenApi.h"
 #include "runtime/server/Page.h"
 #include "runtime/server/PrometheusText.h"
@@ -15,12 +16,6 @@ using Json = nlohmann::ordered_json;
 static LoadFlags loadFlags(LoadFlags flags) {
   flags.context = 0; // of a request, not of the pool
   return flags;
-}
-
-static HttpResponse json(const Json &body) {
-  HttpResponse response;
-  response.body = jsonText(body);
-  return response;
 }
 
 Service::Service(const ServiceOptions &options, Completion::Notify notify)
@@ -40,7 +35,17 @@ Service::Service(const ServiceOptions &options, Completion::Notify notify)
   if (!model_.tokenizer().addsBos())
     schemas["PromptText"]["minLength"] = 1;
   openApi_ = jsonText(openApi);
+  if (!options.batchFolder.empty()) {
+    const uint64_t most = options.engine.maxRunning ? options.engine.maxRunning : m.limits.maxSeqs;
+    batches_ = std::make_unique<Batches>(options.batchFolder, options.batchSpace,
+                                         BatchHost{model_, turn_, names_.front(), std::max<uint64_t>(1, most / 2),
+                                                   [this](const Request &request) { engine_->engine().check(request); },
+                                                   [this](Completion &completion) { completion.submit(*engine_); },
+                                                   [this] { return engine_->metrics().waiting > 0; }, [this] { return engine_->failure(); }});
+  }
 }
+
+Service::~Service() = default;
 
 void Service::refuseIfFull() const {
   if (draining_)
@@ -124,7 +129,7 @@ HttpResponse Service::tokenize(const HttpRequest &request) {
       throw BadRequest("messages", error.what());
     }
   }
-  return json({{"count", ids.size()}, {"max_model_len", engine_->engine().room()}, {"tokens", ids}});
+  return jsonResponse({{"count", ids.size()}, {"max_model_len", engine_->engine().room()}, {"tokens", ids}});
 }
 
 HttpResponse Service::detokenize(const HttpRequest &request) {
@@ -141,7 +146,7 @@ HttpResponse Service::detokenize(const HttpRequest &request) {
       ids.push_back(int32_t(number));
     else
       throw BadRequest("tokens", "expected token ids below " + std::to_string(vocab) + ", got " + id.dump().substr(0, 60));
-  return json({{"prompt", model_.tokenizer().decode(ids, false)}});
+  return jsonResponse({{"prompt", model_.tokenizer().decode(ids, false)}});
 }
 
 Json Service::describe(const std::string &name) const {
@@ -152,26 +157,26 @@ HttpResponse Service::models(const HttpRequest &) {
   Json data = Json::array();
   for (const std::string &name : names_)
     data.push_back(describe(name));
-  return json({{"object", "list"}, {"data", data}});
+  return jsonResponse({{"object", "list"}, {"data", data}});
 }
 
 HttpResponse Service::model(const HttpRequest &request) {
-  const std::string name = request.path.substr(std::string("/v1/models/").size());
+  const std::string &name = request.param;
   if (name.empty())
     throw HttpError(404, "model: expected " + names_.front() + ", got none", "model", "model_not_found");
   checkModel(name);
-  return json(describe(name));
+  return jsonResponse(describe(name));
 }
 
 HttpResponse Service::health(const HttpRequest &) {
   if (const std::string failure = engine_->failure(); !failure.empty())
     throw HttpError(503, failure);
-  return json({{"status", "ok"}});
+  return jsonResponse({{"status", "ok"}});
 }
 
 HttpResponse Service::ready(const HttpRequest &) {
   refuseIfFull();
-  return json({{"status", "ready"}});
+  return jsonResponse({{"status", "ready"}});
 }
 
 HttpResponse Service::openApi(const HttpRequest &) {
@@ -192,7 +197,9 @@ HttpResponse Service::page(const HttpRequest &request) {
 HttpResponse Service::metrics(const HttpRequest &) {
   HttpResponse response;
   response.type = "text/plain; version=0.0.4; charset=utf-8";
-  response.body = prometheusText(engine_->metrics(), latencies_.values(), counters_);
+  Latencies::Values latencies = latencies_.values();
+  latencies.tokens += batches_ ? batches_->tokens() : 0;
+  response.body = prometheusText(engine_->metrics(), latencies, counters_);
   return response;
 }
 

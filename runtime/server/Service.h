@@ -16,12 +16,16 @@
 
 namespace llmc {
 
+class Batches;
+
 struct ServiceOptions {
   LoadFlags load; // its context is that of a request
   std::string exe;                // how messages call the executable
   EngineOptions engine;
   std::vector<std::string> names; // of the model; the first is what it is called in answers; none: as in the package
   uint64_t maxQueue = 1024;       // requests that wait for their first step, at most
+  std::string batchFolder;        // of files and batches; none: there are none
+  uint64_t batchSpace = uint64_t(10) << 30; // bytes of all files
 };
 
 /// Counted by whoever speaks HTTP.
@@ -41,9 +45,10 @@ public:
 
   /// Loads the model. Throws Error.
   Service(const ServiceOptions &options, Completion::Notify notify);
+  ~Service();
 
   // The routes (Routes.cpp has their table). They throw HttpError, and BadRequest for what a request says wrong. Those that
-  // make tokens of text take turns: one thread at a time calls them.
+  // make tokens of text take turns: whoever calls them holds turn().
   HttpResponse chatCompletions(const HttpRequest &request) { return complete(request, true); }
   HttpResponse completions(const HttpRequest &request) { return complete(request, false); }
   HttpResponse tokenize(const HttpRequest &request);
@@ -56,15 +61,29 @@ public:
   HttpResponse openApi(const HttpRequest &request);
   HttpResponse page(const HttpRequest &request);
 
+  // Of files and batches (ServiceBatches.cpp); they read and write files.
+  HttpResponse createFile(const HttpRequest &request);
+  HttpResponse files(const HttpRequest &request);
+  HttpResponse file(const HttpRequest &request);
+  HttpResponse fileContent(const HttpRequest &request);
+  HttpResponse deleteFile(const HttpRequest &request);
+  HttpResponse createBatch(const HttpRequest &request);
+  HttpResponse listBatches(const HttpRequest &request);
+  HttpResponse batch(const HttpRequest &request);
+  HttpResponse cancelBatch(const HttpRequest &request);
+
   /// From now on new answers are refused.
   void drain() { draining_ = true; }
   const std::string &name() const { return names_.front(); }
   const EngineThread &engine() const { return *engine_; }
   HttpCounters &counters() { return counters_; }
+  std::mutex &turn() { return turn_; }
+  bool hasBatches() const { return batches_ != nullptr; }
 
 private:
   HttpResponse complete(const HttpRequest &request, bool chat);
   void refuseIfFull() const;
+  Batches &batches() const;
   void checkModel(const std::string &name) const;
   nlohmann::ordered_json describe(const std::string &name) const;
 
@@ -78,7 +97,9 @@ private:
   HttpCounters counters_;
   std::atomic<bool> draining_{false};
   std::unique_ptr<Device> device_;
-  std::optional<EngineThread> engine_; // goes first
+  std::mutex turn_; // of whoever makes text tokens
+  std::optional<EngineThread> engine_;
+  std::unique_ptr<Batches> batches_; // goes first
 };
 
 } // namespace llmc

@@ -1,6 +1,6 @@
 //===- Batch.cpp - a file of requests to a file of answers ----------------===//
 #include "llmc/Support/Error.h"
-#include "runtime/tool/BatchFile.h"
+#include "runtime/tool/BatchItem.h"
 #include "runtime/tool/Commands.h"
 #include "runtime/tool/CompletionResponse.h"
 #include "runtime/tool/Model.h"
@@ -30,7 +30,7 @@ struct BatchFlags {
 /// A line that is being answered. Its choices are referred to by callbacks: it stays where it is.
 struct Item {
   const BatchLine *line;
-  std::string customId;
+  Json customId;
   CompletionRequest request;
   std::vector<std::unique_ptr<Choice>> choices;
   std::vector<std::shared_ptr<Sequence>> sequences;
@@ -87,18 +87,13 @@ public:
 
 private:
   void submit(const BatchLine &line) {
-    Json customId;
+    BatchItem read = readBatchItem(line, model_);
+    if (read.bad)
+      return refuse(line, read.customId, *read.bad);
     Item &item = items_.emplace_back();
     item.line = &line;
-    try {
-      const Json json = parseJson(line.text);
-      if (json.is_object() && json.contains("custom_id"))
-        customId = json["custom_id"];
-      read(json, item);
-    } catch (const BadRequest &bad) {
-      items_.pop_back();
-      return refuse(line, customId, bad);
-    }
+    item.customId = std::move(read.customId);
+    item.request = std::move(read.request);
     try {
       for (Request &request : item.request.requests()) {
         Choice &choice = *item.choices.emplace_back(std::make_unique<Choice>(model_.tokenizer(), request.sampling));
@@ -109,33 +104,15 @@ private:
         item.sequences.push_back(engine_.submit(std::move(request)));
       }
     } catch (const Error &error) { // the first of them: all have one prompt
+      const Json customId = std::move(item.customId);
       items_.pop_back();
       refuse(line, customId, BadRequest("", error.what()));
     }
   }
 
-  void read(const Json &json, Item &item) {
-    if (!json.is_object())
-      throw BadRequest("", "expected an object with custom_id, method, url and body");
-    auto text = [&](const char *key) {
-      if (!json.contains(key) || !json[key].is_string())
-        throw BadRequest(key, "expected a string, got " + (json.contains(key) ? std::string(json[key].type_name()) : "none"));
-      return json[key].get<std::string>();
-    };
-    item.customId = text("custom_id");
-    if (const std::string method = text("method"); method != "POST")
-      throw BadRequest("method", "expected POST, got " + method);
-    const std::string url = text("url");
-    if (url != "/v1/chat/completions" && url != "/v1/completions")
-      throw BadRequest("url", "expected /v1/chat/completions or /v1/completions, got " + url);
-    if (!json.contains("body"))
-      throw BadRequest("body", "expected an object, got none");
-    item.request = readCompletion(json["body"], url == "/v1/chat/completions", model_);
-  }
-
   void refuse(const BatchLine &line, const Json &customId, const BadRequest &bad) {
     ++progress_.refused;
-    write(line, customId, 400, errorBody(bad.what(), "invalid_request_error", bad.param));
+    write(batchRefusal(line, customId, bad));
   }
 
   void answer(Item &item) {
@@ -143,19 +120,15 @@ private:
     for (size_t i = 0; i < item.choices.size(); ++i) {
       item.choices[i]->finish();
       if (item.sequences[i]->finish == Finish::Error)
-        return write(*item.line, item.customId, 500, errorBody(item.sequences[i]->error, "server_error", ""));
+        return write(batchResult(*item.line, item.customId, 500, errorBody(item.sequences[i]->error, "server_error", "")));
       ends.push_back(item.choices[i]->end(*item.sequences[i]));
     }
-    write(*item.line, item.customId, 200,
-          completionBody(item.request, item.line->id, model_.manifest().model.name, model_.tokenizer(), item.choices, ends));
+    write(batchResult(*item.line, item.customId, 200,
+                      completionBody(item.request, item.line->id, model_.manifest().model.name, model_.tokenizer(), item.choices, ends)));
   }
 
-  void write(const BatchLine &line, const Json &customId, int status, Json body) {
-    const Json result{{"id", line.id},
-                      {"custom_id", customId},
-                      {"response", {{"status_code", status}, {"request_id", line.id}, {"body", std::move(body)}}},
-                      {"error", nullptr}};
-    output_.append(jsonText(result));
+  void write(const std::string &result) {
+    output_.append(result);
     ++progress_.done;
   }
 

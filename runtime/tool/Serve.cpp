@@ -16,6 +16,8 @@ struct ServeFlags {
   HttpOptions http;
   std::vector<std::string> names, keys;
   std::string keyFile, tlsCertificates, tlsKey;
+  std::string batchFolder;
+  uint64_t maxFile = 64 << 20, batchSpace = uint64_t(10) << 30;
   uint64_t port = 8080, maxQueue = 1024, maxBody = 8 << 20, maxConnections = 4096;
   float drainSeconds = 30, idleSeconds = 75, stallSeconds = 30;
 };
@@ -24,6 +26,7 @@ int serve(const ServeFlags &flags, const std::string &exe) {
   HttpOptions http = flags.http;
   http.port = uint16_t(flags.port);
   http.maxBody = flags.maxBody;
+  http.maxFile = flags.maxFile;
   http.maxConnections = flags.maxConnections;
   http.drainSeconds = flags.drainSeconds;
   http.idleSeconds = flags.idleSeconds;
@@ -37,6 +40,8 @@ int serve(const ServeFlags &flags, const std::string &exe) {
   options.engine = flags.schedule.engineOptions();
   options.names = flags.names;
   options.maxQueue = flags.maxQueue;
+  options.batchFolder = flags.batchFolder;
+  options.batchSpace = flags.batchSpace;
   HttpServer server(http); // a port that is taken is known before the weights are loaded
   Service service(options, server.notify());
   server.catchSignals();
@@ -66,12 +71,21 @@ void addHttpFlags(CLI::App &sub, ServeFlags &flags) {
     sub.get_option(flag)->group("HTTP");
 }
 
+void addBatchFlags(CLI::App &sub, ServeFlags &flags) {
+  sub.add_option("--batch-dir", flags.batchFolder, "folder of files and batches: /v1/files and /v1/batches are served (default: they are not)")->type_name("DIR");
+  addSize(sub, "--max-file", flags.maxFile, "longest file that a client may send (default 64MiB)");
+  addSize(sub, "--batch-space", flags.batchSpace, "bytes of all files, beyond which none is taken (default 10GiB)");
+  for (const char *flag : {"--batch-dir", "--max-file", "--batch-space"})
+    sub.get_option(flag)->group("Batches");
+}
+
 } // namespace
 
 Command addServe(CLI::App &app, const std::string &name) {
   auto flags = std::make_shared<ServeFlags>();
   CLI::App *sub = app.add_subcommand("serve", "answer OpenAI requests over HTTP, many at a time");
   addHttpFlags(*sub, *flags);
+  addBatchFlags(*sub, *flags);
   sub->add_option("--model-name", flags->names, "what requests may call the model; answers use the first (default: the package's name)")
       ->type_name("NAME");
   addCount(*sub, "--max-queue", flags->maxQueue, "requests that wait for their turn, at most; more get status 503 (default 1024)", 1, 1 << 30);
@@ -80,7 +94,8 @@ Command addServe(CLI::App &app, const std::string &name) {
   addLoadFlags(*sub, flags->load);
   sub->get_option("--context")->description("longest prompt and answer of a request in tokens (default: 8192, at most the model's)");
   sub->get_option("--kv-memory")->description("memory of the KV cache, for all requests (default: two of the longest)");
-  sub->footer("Routes: POST /v1/chat/completions, /v1/completions, /tokenize, /detokenize; GET /v1/models, /health, /ready, /metrics, /openapi.json.\n"
+  sub->footer("Routes: POST /v1/chat/completions, /v1/completions, /v1/files, /v1/batches, /tokenize, /detokenize;\n"
+              "GET /v1/models, /health, /ready, /metrics, /openapi.json, and a page for people at /.\n"
               "docs/serve.md in llmc's sources lists the fields; what is not known or not supported is refused by name.\n"
               "Example:\n  " + name + " serve --port 8080 --kv-memory=4GiB\n"
               "  curl http://127.0.0.1:8080/v1/chat/completions -H 'content-type: application/json' \\\n"

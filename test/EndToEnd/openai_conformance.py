@@ -6,6 +6,7 @@ Run by serve.py with the interpreter that scripts/openai-client.sh makes; the cl
 import json
 import sys
 import threading
+import time
 
 import openai
 
@@ -112,11 +113,37 @@ def together(client, model):
     check("twelve at a time answer as alone", [got.get(p) for p in prompts] == alone)
 
 
+def batches(client, model):
+    lines = [{"custom_id": f"c{i}", "method": "POST", "url": "/v1/chat/completions",
+              "body": {"model": model, "messages": MESSAGES, "temperature": 0, "max_tokens": 24 if i < 3 else -1}} for i in range(4)]
+    file = client.files.create(file=("in.jsonl", "\n".join(map(json.dumps, lines)).encode()), purpose="batch")
+    check("a file is kept", client.files.retrieve(file.id).filename == "in.jsonl" and file.id in [f.id for f in client.files.list()], file)
+    check("its content comes back", client.files.content(file.id).text.splitlines() == list(map(json.dumps, lines)))
+    batch = client.batches.create(input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h", metadata={"k": "v"})
+    end = time.monotonic() + 60
+    while (batch := client.batches.retrieve(batch.id)).status in ("validating", "in_progress", "finalizing") and time.monotonic() < end:
+        time.sleep(0.1)
+    check("a batch is completed", batch.status == "completed" and batch.request_counts.completed == 3 and batch.request_counts.failed == 1 and batch.metadata == {"k": "v"}, batch)
+    want = client.chat.completions.create(model=model, messages=MESSAGES, temperature=0, max_tokens=24).choices[0].message.content
+    output = [json.loads(line) for line in client.files.content(batch.output_file_id).text.splitlines()]
+    check("its answers are those of chats", sorted(o["custom_id"] for o in output) == ["c0", "c1", "c2"]
+          and all(o["response"]["body"]["choices"][0]["message"]["content"] == want for o in output), output)
+    errors = client.files.content(batch.error_file_id).text
+    check("its errors have a file", json.loads(errors)["custom_id"] == "c3" and "max_tokens" in errors, errors)
+    check("batches are listed", [b.id for b in client.batches.list(limit=1)] == [batch.id])
+    check("one that is over cannot be cancelled", client.batches.cancel(batch.id).status == "completed")
+    client.files.delete(file.id)
+    try:
+        check("a deleted file is gone", False, client.files.retrieve(file.id))
+    except openai.NotFoundError as error:
+        check("a deleted file is gone", error.code == "not_found", error.message)
+
+
 def main():
     url, model = sys.argv[1:3]
     client = openai.OpenAI(base_url=url + "/v1", api_key="key", timeout=120, max_retries=0)
     check("models", [m.id for m in client.models.list()] == [model] and client.models.retrieve(model).id == model)
-    for part in (chats, texts, refused, together):
+    for part in (chats, texts, refused, together, batches):
         part(client, model)
     response = client.chat.completions.with_raw_response.create(model=model, messages=MESSAGES, max_tokens=1, extra_headers={"x-request-id": "mine"})
     check("request ids come back", response.headers["x-request-id"] == "mine")

@@ -78,12 +78,36 @@ class Server:
 
 def client(checks, ctx):
     python = common.must([os.path.join(common.ROOT, "scripts", "openai-client.sh")], timeout=300).text.strip()
-    with Server(ctx.default(), "--api-key", "key", "--model-name", "smol") as server:
+    with Server(ctx.default(), "--api-key", "key", "--model-name", "smol", "--batch-dir", ctx.path("batches")) as server:
         result = common.run([python, "-B", os.path.join(common.HERE, "openai_conformance.py"), server.url, "smol"], timeout=300)
         lines = result.text.splitlines()
         for line in lines:
             checks.check("openai: " + json.loads(line)[0], *json.loads(line)[1:])
         checks.check("openai: ran to its end", result.code == 0 and len(lines) > 40, result.errors.strip()[-400:])
+
+
+def batches(checks, ctx):
+    """A batch goes on where a killed server stopped."""
+    def begin():
+        return Server(ctx.default(), "--batch-dir", ctx.path("killed-batches"), "--max-running", 4)
+
+    lines = "".join(json.dumps({"custom_id": f"c{i}", "method": "POST", "url": "/v1/completions",
+                                "body": {"prompt": f"Count from {i}:", "temperature": 0, "max_tokens": 24, "ignore_eos": True}}) + "\n" for i in range(24))
+    form = (f'--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--b\r\nContent-Disposition: form-data; name="file"; '
+            f'filename="f"\r\n\r\n{lines}\r\n--b--\r\n')
+    with begin() as server:
+        file = json.loads(server.ask("POST", "/v1/files", form, {"Content-Type": "multipart/form-data; boundary=b"})[2])["id"]
+        batch = json.loads(server.ask("POST", "/v1/batches", {"input_file_id": file, "endpoint": "/v1/completions", "completion_window": "24h"})[2])["id"]
+        end = time.monotonic() + 60
+        while json.loads(server.ask("GET", "/v1/batches/" + batch)[2])["request_counts"]["completed"] < 4 and time.monotonic() < end:
+            time.sleep(0.02)
+        server.end(signal.SIGKILL)
+    with begin() as server:
+        while (state := json.loads(server.ask("GET", "/v1/batches/" + batch)[2]))["status"] in ("validating", "in_progress", "finalizing") and time.monotonic() < end:
+            time.sleep(0.1)
+        checks.check("killed with -9, the batch is completed by the next server", state["status"] == "completed", state)
+        output = server.ask("GET", f"/v1/files/{state['output_file_id']}/content")[2].decode().splitlines()
+        checks.check("no line is lost, none comes twice", sorted(json.loads(o)["custom_id"] for o in output) == sorted(f"c{i}" for i in range(24)), len(output))
 
 
 def answers(checks, ctx):

@@ -20,6 +20,12 @@ TEST(Http, Paths) {
     EXPECT_THROW(pathOf(bad), HttpError) << bad;
 }
 
+TEST(Http, Queries) {
+  EXPECT_EQ(queryOf("/a"), (std::map<std::string, std::string>{}));
+  EXPECT_EQ(queryOf("/a?b=c%20d&e=+&f&&g==#h=i"), (std::map<std::string, std::string>{{"b", "c d"}, {"e", " "}, {"f", ""}, {"g", "="}}));
+  EXPECT_THROW(queryOf("/a?b=%"), HttpError);
+}
+
 TEST(Http, Words) {
   EXPECT_EQ(requestId("client-1"), "client-1");
   for (const std::string &bad : {std::string(), std::string(129, 'a'), std::string("a b"), std::string("a\n"), std::string("\xc3\xa4")})
@@ -39,7 +45,12 @@ TEST(Gzip, WhoTakesIt) {
 
 TEST(Routes, MethodsAndPaths) {
   EXPECT_STREQ(findRoute("GET", "/v1/models").path, "/v1/models");
-  EXPECT_STREQ(findRoute("GET", "/v1/models/a/b").path, "/v1/models/");
+  EXPECT_STREQ(findRoute("GET", "/v1/models/a/b").path, "/v1/models/{name}");
+  EXPECT_STREQ(findRoute("GET", "/v1/files/a/content").path, "/v1/files/{id}/content");
+  EXPECT_STREQ(findRoute("DELETE", "/v1/files/a").path, "/v1/files/{id}");
+  std::string id;
+  EXPECT_TRUE(findRoute("POST", "/v1/batches/b/cancel").matches("/v1/batches/b/cancel", &id));
+  EXPECT_EQ(id, "b");
   auto status = [](const char *method, const char *path) {
     try {
       findRoute(method, path);
@@ -51,6 +62,8 @@ TEST(Routes, MethodsAndPaths) {
   EXPECT_EQ(status("POST", "/v1/models"), 405u);
   EXPECT_EQ(status("GET", "/v1/model"), 404u);
   EXPECT_EQ(status("GET", "/health/"), 404u);
+  for (const char *none : {"/v1/files/", "/v1/files/a/b", "/v1/files//content", "/v1/batches/content/a"})
+    EXPECT_EQ(status("GET", none), 404u) << none;
   EXPECT_STREQ(findRoute("GET", "/").path, "/");
   EXPECT_EQ(status("GET", "/page"), 404u) << "/ is no beginning";
 }
@@ -61,9 +74,9 @@ TEST(OpenApi, IsWhatIsServed) {
   std::set<std::string> wanted, got;
   for (const auto &[path, methods] : file["paths"].items())
     for (const auto &[method, operation] : methods.items()) {
-      std::string name = path.substr(0, path.find('{')), upper = method;
+      std::string upper = method;
       std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return char(std::toupper(c)); });
-      wanted.insert(upper + " " + name + (operation.contains("security") ? " open" : ""));
+      wanted.insert(upper + " " + path + (operation.contains("security") ? " open" : ""));
     }
   for (const Route &route : routes())
     got.insert(std::string(route.method) + " " + route.path + (route.open ? " open" : ""));

@@ -8,6 +8,16 @@
 
 namespace llmc {
 
+EngineMetrics &EngineMetrics::operator+=(const EngineMetrics &other) {
+  for (uint64_t EngineMetrics::*count : {&EngineMetrics::submitted, &EngineMetrics::finished, &EngineMetrics::cancelled, &EngineMetrics::failed,
+                                         &EngineMetrics::promptTokens, &EngineMetrics::cachedTokens, &EngineMetrics::generatedTokens, &EngineMetrics::steps,
+                                         &EngineMetrics::preemptions, &EngineMetrics::running, &EngineMetrics::waiting, &EngineMetrics::blocks,
+                                         &EngineMetrics::freeBlocks, &EngineMetrics::cached})
+    this->*count += other.*count;
+  stepSeconds += other.stepSeconds;
+  return *this;
+}
+
 EngineThread::EngineThread(Device &device, const EngineOptions &options) : engine_(device, options) {
   count();
   thread_ = std::thread([this] { loop(); });

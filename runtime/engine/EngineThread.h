@@ -27,6 +27,9 @@ struct EngineMetrics {
   Histogram stepSeconds;
   uint64_t running = 0, waiting = 0;               // now
   uint64_t blocks = 0, freeBlocks = 0, cached = 0; // now; free: nobody holds them; cached: in the prefix cache
+
+  /// Of two engines together.
+  EngineMetrics &operator+=(const EngineMetrics &other);
 };
 
 class EngineThread {

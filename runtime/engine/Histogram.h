@@ -20,6 +20,12 @@ struct Histogram {
     ++counts[size_t(std::lower_bound(kBounds.begin(), kBounds.end(), seconds) - kBounds.begin())];
     sum += seconds;
   }
+  Histogram &operator+=(const Histogram &other) {
+    for (size_t i = 0; i < counts.size(); ++i)
+      counts[i] += other.counts[i];
+    sum += other.sum;
+    return *this;
+  }
 };
 
 } // namespace llmc

@@ -13,13 +13,15 @@ namespace llmc {
 
 using Json = nlohmann::ordered_json;
 
-static LoadFlags loadFlags(LoadFlags flags) {
+static LoadFlags loadFlags(const ServiceOptions &options) {
+  LoadFlags flags = options.load;
   flags.context = 0; // of a request, not of the pool
+  flags.threads = Replicas::threadsOfEach(options.replicas, flags.threads);
   return flags;
 }
 
 Service::Service(const ServiceOptions &options, Completion::Notify notify)
-    : model_(loadFlags(options.load), options.exe), maxQueue_(options.maxQueue), names_(options.names), started_(std::time(nullptr)),
+    : model_(loadFlags(options), options.exe), maxQueue_(options.maxQueue), names_(options.names), started_(std::time(nullptr)),
       notify_(std::move(notify)) {
   const Manifest &m = model_.manifest();
   model_.requireTokenizer();
@@ -27,8 +29,9 @@ Service::Service(const ServiceOptions &options, Completion::Notify notify)
     names_ = {m.model.name.empty() ? m.model.architecture : m.model.name};
   EngineOptions engine = options.engine;
   engine.context = context_ = std::min<uint64_t>(m.model.maxContext, options.load.context ? options.load.context : kDefaultContext);
-  device_ = model_.makeDevice(2 * context_);
-  engine_.emplace(*device_, engine);
+  if (options.replicas > 1 && model_.gpu())
+    throw Error("--replicas: expected 1 for a package that is for a GPU, got " + std::to_string(options.replicas));
+  replicas_.emplace(options.replicas, [this] { return model_.makeDevice(2 * context_); }, engine);
   Json openApi = Json::parse(openApiText());
   Json &schemas = openApi["components"]["schemas"];
   schemas["TokenId"]["maximum"] = m.model.vocab - 1;
@@ -39,9 +42,9 @@ Service::Service(const ServiceOptions &options, Completion::Notify notify)
     const uint64_t most = options.engine.maxRunning ? options.engine.maxRunning : m.limits.maxSeqs;
     batches_ = std::make_unique<Batches>(options.batchFolder, options.batchSpace,
                                          BatchHost{model_, turn_, names_.front(), std::max<uint64_t>(1, most / 2),
-                                                   [this](const Request &request) { engine_->engine().check(request); },
-                                                   [this](Completion &completion) { completion.submit(*engine_); },
-                                                   [this] { return engine_->metrics().waiting > 0; }, [this] { return engine_->failure(); }});
+                                                   [this](const Request &request) { replicas_->common().check(request); },
+                                                   [this](Completion &completion) { completion.submit(replicas_->choose(completion.request().request)); },
+                                                   [this] { return replicas_->metrics().waiting > 0; }, [this] { return replicas_->failure(); }});
   }
 }
 
@@ -50,9 +53,9 @@ Service::~Service() = default;
 void Service::refuseIfFull() const {
   if (draining_)
     throw HttpError(503, "the server is shutting down");
-  if (const std::string failure = engine_->failure(); !failure.empty())
+  if (const std::string failure = replicas_->failure(); !failure.empty())
     throw HttpError(503, failure);
-  const uint64_t waiting = engine_->metrics().waiting;
+  const uint64_t waiting = replicas_->metrics().waiting;
   if (waiting >= maxQueue_)
     throw HttpError(503, "expected fewer than " + std::to_string(maxQueue_) + " waiting requests (--max-queue), got " + std::to_string(waiting), "",
                     "overloaded", {{"Retry-After", "1"}});
@@ -68,7 +71,7 @@ HttpResponse Service::complete(const HttpRequest &request, bool chat) {
   CompletionRequest completion = readCompletion(parseJson(request.body), chat, model_, true);
   checkModel(completion.model);
   try {
-    engine_->engine().check(completion.request);
+    replicas_->common().check(completion.request);
   } catch (const Error &error) { // the parameters are good: it is the prompt
     const std::string message = error.what();
     throw HttpError(400, message, message.starts_with("prompt: ") ? chat ? "messages" : "prompt" : "");
@@ -77,7 +80,7 @@ HttpResponse Service::complete(const HttpRequest &request, bool chat) {
   response.completion =
       std::make_shared<Completion>(std::move(completion), newId(), model_.tokenizer(), latencies_, request.arrival, notify_);
   try {
-    response.completion->submit(*engine_);
+    response.completion->submit(replicas_->choose(response.completion->request().request));
   } catch (const Error &error) { // what is left: the device has failed
     throw HttpError(503, error.what());
   }
@@ -129,7 +132,7 @@ HttpResponse Service::tokenize(const HttpRequest &request) {
       throw BadRequest("messages", error.what());
     }
   }
-  return jsonResponse({{"count", ids.size()}, {"max_model_len", engine_->engine().room()}, {"tokens", ids}});
+  return jsonResponse({{"count", ids.size()}, {"max_model_len", replicas_->common().room()}, {"tokens", ids}});
 }
 
 HttpResponse Service::detokenize(const HttpRequest &request) {
@@ -150,7 +153,7 @@ HttpResponse Service::detokenize(const HttpRequest &request) {
 }
 
 Json Service::describe(const std::string &name) const {
-  return {{"id", name}, {"object", "model"}, {"created", started_}, {"owned_by", "llmc"}, {"max_model_len", engine_->engine().room()}};
+  return {{"id", name}, {"object", "model"}, {"created", started_}, {"owned_by", "llmc"}, {"max_model_len", replicas_->common().room()}};
 }
 
 HttpResponse Service::models(const HttpRequest &) {
@@ -169,7 +172,7 @@ HttpResponse Service::model(const HttpRequest &request) {
 }
 
 HttpResponse Service::health(const HttpRequest &) {
-  if (const std::string failure = engine_->failure(); !failure.empty())
+  if (const std::string failure = replicas_->failure(); !failure.empty())
     throw HttpError(503, failure);
   return jsonResponse({{"status", "ok"}});
 }
@@ -199,7 +202,7 @@ HttpResponse Service::metrics(const HttpRequest &) {
   response.type = "text/plain; version=0.0.4; charset=utf-8";
   Latencies::Values latencies = latencies_.values();
   latencies.tokens += batches_ ? batches_->tokens() : 0;
-  response.body = prometheusText(engine_->metrics(), latencies, counters_);
+  response.body = prometheusText(replicas_->metrics(), latencies, counters_);
   return response;
 }
 

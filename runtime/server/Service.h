@@ -9,6 +9,7 @@
 
 #include "runtime/server/Completion.h"
 #include "runtime/server/Http.h"
+#include "runtime/server/Replicas.h"
 #include "runtime/tool/Model.h"
 
 #include <atomic>
@@ -21,7 +22,8 @@ class Batches;
 struct ServiceOptions {
   LoadFlags load; // its context is that of a request
   std::string exe;                // how messages call the executable
-  EngineOptions engine;
+  EngineOptions engine;           // of each replica
+  uint64_t replicas = 1;          // engines, each on its share of the CPUs
   std::vector<std::string> names; // of the model; the first is what it is called in answers; none: as in the package
   uint64_t maxQueue = 1024;       // requests that wait for their first step, at most
   std::string batchFolder;        // of files and batches; none: there are none
@@ -75,7 +77,7 @@ public:
   /// From now on new answers are refused.
   void drain() { draining_ = true; }
   const std::string &name() const { return names_.front(); }
-  const EngineThread &engine() const { return *engine_; }
+  EngineMetrics engineMetrics() const { return replicas_->metrics(); }
   HttpCounters &counters() { return counters_; }
   std::mutex &turn() { return turn_; }
   bool hasBatches() const { return batches_ != nullptr; }
@@ -96,9 +98,8 @@ private:
   Latencies latencies_;
   HttpCounters counters_;
   std::atomic<bool> draining_{false};
-  std::unique_ptr<Device> device_;
   std::mutex turn_; // of whoever makes text tokens
-  std::optional<EngineThread> engine_;
+  std::optional<Replicas> replicas_;
   std::unique_ptr<Batches> batches_; // goes first
 };
 

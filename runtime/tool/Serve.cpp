@@ -17,6 +17,7 @@ struct ServeFlags {
   std::vector<std::string> names, keys;
   std::string keyFile, tlsCertificates, tlsKey;
   std::string batchFolder;
+  uint64_t replicas = 1;
   uint64_t maxFile = 64 << 20, batchSpace = uint64_t(10) << 30;
   uint64_t port = 8080, maxQueue = 1024, maxBody = 8 << 20, maxConnections = 4096;
   float drainSeconds = 30, idleSeconds = 75, stallSeconds = 30;
@@ -40,6 +41,7 @@ int serve(const ServeFlags &flags, const std::string &exe) {
   options.engine = flags.schedule.engineOptions();
   options.names = flags.names;
   options.maxQueue = flags.maxQueue;
+  options.replicas = flags.replicas;
   options.batchFolder = flags.batchFolder;
   options.batchSpace = flags.batchSpace;
   HttpServer server(http); // a port that is taken is known before the weights are loaded
@@ -89,8 +91,11 @@ Command addServe(CLI::App &app, const std::string &name) {
   sub->add_option("--model-name", flags->names, "what requests may call the model; answers use the first (default: the package's name)")
       ->type_name("NAME");
   addCount(*sub, "--max-queue", flags->maxQueue, "requests that wait for their turn, at most; more get status 503 (default 1024)", 1, 1 << 30);
+  addCount(*sub, "--replicas", flags->replicas,
+           "engines, each on its share of the CPUs and with weights and a KV cache of its own; --threads are those of all (default 1)", 1, 1024);
   addScheduleFlags(*sub, flags->schedule);
-  sub->get_option("--max-queue")->group("Scheduling");
+  for (const char *flag : {"--max-queue", "--replicas"})
+    sub->get_option(flag)->group("Scheduling");
   addLoadFlags(*sub, flags->load);
   sub->get_option("--context")->description("longest prompt and answer of a request in tokens (default: 8192, at most the model's)");
   sub->get_option("--kv-memory")->description("memory of the KV cache, for all requests (default: two of the longest)");

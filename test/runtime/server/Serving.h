@@ -185,7 +185,7 @@ protected:
     http.port = 0;
     if (options.load.package.empty())
       options.load.package = *folder_ / "model";
-    options.load.threads = 1;
+    options.load.threads = options.replicas;
     options.engine.prefixCache = true;
     server_.emplace(http);
     service_.emplace(options, server_->notify());

@@ -87,10 +87,10 @@ protected:
   }
   void TearDown() override {
     // Serving's own questions about the metrics are in plain HTTP.
-    for (int i = 0; i < 1000 && service_ && service_->engine().metrics().running + service_->engine().metrics().waiting > 0; ++i)
+    for (int i = 0; i < 1000 && service_ && service_->engineMetrics().running + service_->engineMetrics().waiting > 0; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     if (service_) {
-      EXPECT_EQ(service_->engine().metrics().running, 0u);
+      EXPECT_EQ(service_->engineMetrics().running, 0u);
     }
     Serving::TearDown();
   }
@@ -127,7 +127,7 @@ TEST_F(Tls, AnswersAndStreams) {
 TEST_F(Tls, ClientsThatLeave) {
   startTls(slow());
   for (bool politely : {true, false}) {
-    const uint64_t before = service_->engine().metrics().cancelled;
+    const uint64_t before = service_->engineMetrics().cancelled;
     {
       TlsClient client(port_);
       client.send(httpText("POST", "/v1/completions", textBody("abc", {{"max_tokens", 90}, {"n", 64}, {"ignore_eos", true}, {"stream", true}}).dump()));
@@ -135,9 +135,9 @@ TEST_F(Tls, ClientsThatLeave) {
       if (politely)
         client.sayEnd();
     }
-    for (int i = 0; i < 400 && service_->engine().metrics().cancelled == before; ++i)
+    for (int i = 0; i < 400 && service_->engineMetrics().cancelled == before; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_GT(service_->engine().metrics().cancelled, before) << politely;
+    EXPECT_GT(service_->engineMetrics().cancelled, before) << politely;
   }
 }
 

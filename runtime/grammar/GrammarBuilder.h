@@ -63,6 +63,8 @@ public:
   Expression rule(std::string name);
   void define(Expression rule, Expression body);
   bool defined(Expression rule) const;
+  /// False for what is a choice of nothing, or cannot do without one; rules are not looked into.
+  bool allowsText(Expression expression) const;
 
   /// Throws GrammarError for rules that are not defined, call themselves before any text, or for a grammar that allows no text
   /// or is over a bound.

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace llmc {
@@ -58,6 +59,8 @@ public:
   size_t bytes() const;
   /// Forgets all but this set, and returns its new number.
   uint32_t keepOnly(uint32_t set);
+  /// At least the depth of calls that any text met so far needs up to its end.
+  uint32_t highest() const { return highest_; }
   /// kMaxMaskWork counts from here.
   void startWork() { work_ = 0; }
 
@@ -82,10 +85,12 @@ private:
   std::vector<Configuration> configurations_;
   std::vector<uint32_t> next_; // [sets, classes]
   uint64_t work_ = 0;
+  uint32_t highest_ = 0;
 
   // Of the set that is being made:
-  std::vector<Configuration> open_, made_;
-  std::unordered_map<uint64_t, bool> seen_;
+  static constexpr size_t kFewSeen = 24; // are looked through; more are hashed
+  std::vector<Configuration> open_, made_, seen_;
+  std::unordered_set<uint64_t> manySeen_;
   bool accepting_ = false;
 };
 

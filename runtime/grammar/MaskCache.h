@@ -34,8 +34,10 @@ private:
     std::vector<uint32_t> words;  // of tokens that end within the rule, or with it; as a mask, or
     std::vector<int32_t> ids;     // as a list, where they are few
     std::vector<uint32_t> leaves; // nodes of the trie at which the rule ends and more follows
+    uint32_t highest = 0;         // Machine::highest
   };
   void compose(Machine &machine, uint32_t set, bool first, std::span<uint32_t> mask);
+  void compose(Machine &machine, const Machine::Configuration &from, const TokenTrie &trie, const Local &local, std::span<uint32_t> mask);
   const Local &local(const Machine &machine, const Machine::Configuration &from, GrammarTokens::Length length, bool first);
   Local walk(const Machine &machine, const Machine::Configuration &from, const TokenTrie &trie);
   Key keyOf(const Machine &machine, const Machine::Configuration &from, size_t longest, bool whole) const;

@@ -67,6 +67,8 @@ public:
   /// Spelling of a token: bytes of a byte-level one, possibly part of a character, else UTF-8
   /// as in the vocabulary. What a token adds to the text is for decode and DecodeStream to say.
   std::string_view tokenBytes(int32_t id) const;
+  /// decode joins the tokenBytes of tokens that are not left out, and then mends malformed UTF-8.
+  bool decodesBytes() const { return decoder.wantsBytes(); }
   bool isSpecial(int32_t id) const;
   /// By content of an added token or spelling as in TokenizerData::tokens; -1: none.
   int32_t idOf(std::string_view spelling) const;

@@ -2,6 +2,7 @@
 #include "runtime/engine/Engine.h"
 #include "llmc/Support/Error.h"
 #include "runtime/engine/Seconds.h"
+#include "runtime/grammar/GrammarBuilder.h"
 
 #include <algorithm>
 #include <limits>
@@ -97,6 +98,10 @@ std::shared_ptr<Sequence> Engine::prepare(Request request) const {
   }
   s.biasIds.insert(s.biasIds.end(), s.stopIds.begin(), s.stopIds.end());
   s.biasValues.resize(s.biasIds.size(), -std::numeric_limits<float>::infinity());
+  if (s.request.constraint) {
+    s.matcher.emplace(s.request.constraint);
+    s.tokenMask.resize((device_.module().vocab + 31) / 32);
+  }
   if (p.maxTokens == 0 || s.promptLength >= context_)
     s.finish = Finish::Length;
   return sequence;
@@ -153,6 +158,7 @@ llmc_sampler_v1 Engine::samplerOf(const Sequence &s) const {
   sampler.history = s.ids.data();
   sampler.history_length = uint32_t(s.ids.size());
   sampler.prompt_length = uint32_t(s.request.prompt.size());
+  sampler.token_mask = s.matcher ? s.tokenMask.data() : nullptr;
   sampler.bias_ids = s.biasIds.data();
   sampler.bias_values = s.biasValues.data();
   const bool mayStop = s.generated() + s.pending >= s.request.sampling.minTokens;
@@ -190,15 +196,7 @@ bool Engine::depart() {
   Flight &flight = flights_[(first_ + flying_) % 2];
   fill(flight, plan);
   try {
-    if (!plan.swapOuts.empty())
-      device_.swapOut(plan.swapOuts);
-    if (!plan.copies.empty())
-      device_.copyBlocks(plan.copies);
-    if (!plan.swapIns.empty())
-      device_.swapIn(plan.swapIns);
-    const auto start = std::chrono::steady_clock::now();
-    device_.enqueue(flight.step);
-    startSeconds_ += secondsSince(start);
+    start(flight, plan);
   } catch (...) {
     scheduler_.undo();
     throw;
@@ -208,15 +206,43 @@ bool Engine::depart() {
   return true;
 }
 
+void Engine::start(Flight &flight, const StepPlan &plan) {
+  if (!plan.swapOuts.empty())
+    device_.swapOut(plan.swapOuts);
+  if (!plan.copies.empty())
+    device_.copyBlocks(plan.copies);
+  if (!plan.swapIns.empty())
+    device_.swapIn(plan.swapIns);
+  const bool beside = device_.asynchronous(); // a mask is read when the step ends
+  if (!beside)
+    fillMasks(flight);
+  const auto start = std::chrono::steady_clock::now();
+  device_.enqueue(flight.step);
+  startSeconds_ += secondsSince(start);
+  if (beside)
+    fillMasks(flight);
+}
+
+void Engine::fillMasks(Flight &flight) {
+  for (Sequence *s : flight.constrained)
+    try {
+      if (!s->matcher->fillMask(s->tokenMask, s->stopIds))
+        s->error = "no token of the vocabulary can follow here under the request's constraint";
+    } catch (const GrammarError &error) {
+      s->error = std::string("constraint: ") + error.what();
+    }
+}
+
 void Engine::fill(Flight &flight, const StepPlan &plan) {
   Batch &batch = flight.batch;
   batch.clear();
   flight.parts = plan.parts;
   flight.ended.clear();
+  flight.constrained.clear();
   flight.known = true;
   int32_t stopAfterOp = -1;
   for (const StepPart &part : plan.parts) {
-    const Sequence &s = static_cast<Sequence &>(*part.job);
+    Sequence &s = static_cast<Sequence &>(*part.job);
     const uint64_t there = std::min<uint64_t>(part.count, s.ids.size() - part.first);
     batch.add(std::span(s.ids).subspan(part.first, there), part.first, s.blocks,
               there < part.count ? std::optional(s.row) : std::nullopt);
@@ -224,6 +250,8 @@ void Engine::fill(Flight &flight, const StepPlan &plan) {
     if (part.last) {
       const llmc_sampler_v1 sampler = samplerOf(s);
       batch.wantLogits(batch.tokens() - 1, &sampler);
+      if (s.matcher)
+        flight.constrained.push_back(&s);
       flight.known &= device_.choosesOnDevice(sampler) && !changesLogits(sampler); // penalties look at all tokens before
     }
   }
@@ -295,25 +323,42 @@ void Engine::rollBack() {
 
 void Engine::accept(Flight &flight, Sequence &s, uint32_t row) {
   const int32_t id = flight.batch.outIds()[row];
+  if (!s.error.empty()) // there was no mask
+    return end(s, Finish::Error);
   if (id == Sampler::kBadLogits) {
     ++badRows_;
     return endSpoiled(s, "the model computed logits that are not finite after token " + std::to_string(s.ids.size() - 1) +
-                       (s.biasIds.empty() ? "" : ", or every token is banned"));
+                       (s.biasIds.empty() && !s.matcher ? "" : ", or every token is banned"));
   }
   if (std::find(s.stopIds.begin(), s.stopIds.end(), id) != s.stopIds.end()) {
     s.stopId = id;
     return end(s, Finish::Stop);
   }
   s.ids.push_back(id);
+  if (s.matcher && !follow(s, id))
+    return end(s, Finish::Error);
   if (s.request.onToken) {
     const std::vector<TokenProbability> probabilities = flight.batch.probabilities(row);
     if (!s.request.onToken({id, probabilities}))
       return end(s, Finish::Stop);
   }
-  if (s.generated() >= s.request.sampling.maxTokens || s.ids.size() >= context_)
+  if (s.matcher && s.matcher->mustEnd())
+    end(s, Finish::Stop);
+  else if (s.generated() >= s.request.sampling.maxTokens || s.ids.size() >= context_)
     end(s, Finish::Length);
   else if (s.ids.size() > uint64_t(blocks_.total()) * LLMC_KV_BLOCK)
     end(s, Finish::CacheFull);
+}
+
+/// The constraint goes on behind the token that was chosen. False, with an error, if it does not.
+bool Engine::follow(Sequence &s, int32_t id) {
+  try {
+    if (!s.matcher->accept(id))
+      s.error = "expected a token that the request's constraint allows, got " + std::to_string(id);
+  } catch (const GrammarError &error) {
+    s.error = std::string("constraint: ") + error.what();
+  }
+  return s.error.empty();
 }
 
 void Engine::end(Sequence &s, Finish finish) {

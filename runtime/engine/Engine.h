@@ -15,11 +15,13 @@
 #include "runtime/engine/Sampler.h"
 #include "runtime/engine/SamplingParams.h"
 #include "runtime/engine/Scheduler.h"
+#include "runtime/grammar/Constraint.h"
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,8 @@ struct Request {
   bool keepCache = false;
   std::string cacheSalt; // prompts with different salts share no cached blocks: a tenant's name
   int64_t priority = 0;  // of the policy `priority`: higher goes first
+  /// The answer is a text of its grammar, and ends when nothing can follow; null: any.
+  std::shared_ptr<Constraint> constraint;
   /// Called with every generated token as it comes; returning false ends the request (Finish::Stop).
   std::function<bool(const SampledToken &)> onToken;
   /// Called once when the sequence has ended, however; in submit() already, where there is nothing to generate.
@@ -66,6 +70,8 @@ struct Sequence : Job {
   std::vector<int32_t> stopIds;   // of the model (unless ignored) and of the request
   std::vector<int32_t> biasIds;   // of the request, then stopIds
   uint32_t row = 0;               // of logits in the step that was started last, that chooses its pending token
+  std::optional<Matcher> matcher;      // of the request's constraint
+  std::vector<uint32_t> tokenMask;     // for the pending token
   std::vector<float> biasValues;  // for stopIds -infinity; they count before the least number of tokens is there
 };
 
@@ -135,11 +141,15 @@ private:
     Batch batch;
     llmc_step_v1 step{};
     std::vector<StepPart> parts;
+    std::vector<Sequence *> constrained;          // choose a token by a mask
     std::vector<std::shared_ptr<Sequence>> ended; // meanwhile: kept until it has landed
     bool known = true; // the next step can take its tokens from the device
   };
   bool depart();
   void fill(Flight &flight, const StepPlan &plan);
+  void start(Flight &flight, const StepPlan &plan);
+  void fillMasks(Flight &flight);
+  bool follow(Sequence &sequence, int32_t id);
   void expect(Flight &flight);
   void land();
   void rollBack();

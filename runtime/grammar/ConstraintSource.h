@@ -31,7 +31,7 @@ std::shared_ptr<const Grammar> compileGrammar(const ConstraintSource &source);
 /// thread may use it.
 class ConstraintCache {
 public:
-  explicit ConstraintCache(size_t capacity = 64) : capacity_(capacity) {}
+  explicit ConstraintCache(size_t capacity = 32) : capacity_(capacity) {}
 
   /// `key` stands for what `compile` makes; it is called without the lock, and what it throws is not kept.
   std::shared_ptr<Constraint> get(const std::string &key, const std::shared_ptr<const GrammarTokens> &tokens,

@@ -21,7 +21,7 @@ inline constexpr uint32_t kMaxGrammarStates = 40'000;    // of the automaton
 inline constexpr uint64_t kMaxCompileWork = 400'000;     // steps of making it deterministic; what is over stays as it is
 inline constexpr uint32_t kMaxCallDepth = 256;           // of rules in each other, in the text
 inline constexpr uint32_t kMaxConfigurations = 2048;     // ways in which a text may be read at a time
-inline constexpr uint64_t kMaxMaskWork = 2'000'000;      // configurations looked at for one mask
+inline constexpr uint64_t kMaxMaskWork = 300'000;        // configurations looked at for one mask
 
 } // namespace llmc
 

@@ -8,9 +8,9 @@ namespace llmc {
 
 namespace {
 
-constexpr size_t kMostBytes = 48 << 20;    // of what is remembered; over that it is forgotten
+constexpr size_t kMostBytes = 6 << 20;     // of what is remembered; over that it is forgotten
 constexpr size_t kMostKeyLength = 4096;
-constexpr size_t kMachineBytes = 8 << 20;
+constexpr size_t kMachineBytes = 2 << 20;
 
 /// Calls each(node, set) for the nodes below `root`, as far as the machine gets from `set`, in preorder.
 template <typename Each> void walkTrie(Machine &machine, const TokenTrie &trie, uint32_t root, uint32_t set, Each each) {

@@ -1,6 +1,7 @@
 //===- CompletionRequest.cpp ----------------------------------------------===//
 #include "runtime/tool/CompletionRequest.h"
 #include "llmc/Support/Error.h"
+#include "runtime/tool/CompletionConstraint.h"
 #include "runtime/tool/Model.h"
 #include "runtime/tool/Numbers.h"
 
@@ -143,6 +144,8 @@ private:
         p.stopIds.push_back(whole("stop_token_ids", id, 0));
     };
     readers_["logit_bias"] = [&p](const Json &v) { readBias(p, v); };
+    for (const std::string &field : constraintFields())
+      readers_[field] = [this, field](const Json &v) { readConstraint(result_, field, v); };
   }
 
   void addStream() {
@@ -172,7 +175,6 @@ private:
       chosen_ = true;
       chosenCount_ = whole("top_logprobs", v, 0, kMaxLogprobs);
     };
-    only("response_format", {{"type", "text"}});
     only("tools", Json::array());
     only("tool_choice", "none");
     only("parallel_tool_calls", true);
@@ -263,6 +265,7 @@ CompletionRequest readCompletion(const Json &body, bool chat, Model &model, bool
     throw BadRequest("messages", "expected UTF-8 text");
   }
   result.request.eosIds = model.tokenizer().eosIds();
+  applyConstraint(result, model);
   return result;
 }
 

@@ -9,8 +9,10 @@
 #define LLMC_RUNTIME_TOOL_COMPLETIONREQUEST_H
 
 #include "runtime/engine/Engine.h"
+#include "runtime/grammar/ConstraintSource.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,8 @@ struct CompletionRequest {
   int64_t choices = 1;
   bool stream = false, includeUsage = false; // the answer as events; their last one has the usage
   Request request; // the prompt's ids and all parameters
+  std::string constraintField; // that says what the answer is held by; empty: none does
+  std::optional<ConstraintSource> constraint;
 
   /// The requests of the choices: seeds follow each other.
   std::vector<Request> requests() const;

@@ -36,6 +36,12 @@ std::string Model::templateSource() {
   return package_.find("template") ? std::string(package_.section("template")) : std::string();
 }
 
+std::shared_ptr<const GrammarTokens> Model::grammarTokens() {
+  if (!grammarTokens_)
+    grammarTokens_ = std::make_shared<GrammarTokens>(tokenizer());
+  return grammarTokens_;
+}
+
 void Model::requireTokenizer() {
   if (tokenizer().size() == 0)
     throw Error(package_.path() + ": the package has no tokenizer (it was made of a config.json alone, to be measured); see bench");

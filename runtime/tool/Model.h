@@ -8,6 +8,7 @@
 #include "runtime/package/PackageReader.h"
 #include "runtime/package/WeightSource.h"
 #include "runtime/engine/Seconds.h"
+#include "runtime/grammar/ConstraintSource.h"
 #include "runtime/tokenizer/Tokenizer.h"
 #include "runtime/tool/LoadFlags.h"
 #include "runtime/tool/PackageDevice.h"
@@ -37,6 +38,11 @@ public:
   /// Ids of a conversation (JSON list of {"role", "content"}), with the opening of the answer unless `options` say
   /// otherwise.
   std::vector<int32_t> encodeChat(const std::string &messagesJson, const ChatPrompt::Options &options = {});
+  /// The vocabulary for grammars, made when first asked for.
+  std::shared_ptr<const GrammarTokens> grammarTokens();
+  /// Throws GrammarError. What was asked for lately is there.
+  std::shared_ptr<Constraint> constraint(const ConstraintSource &source) { return constraints_.get(source, grammarTokens()); }
+  ConstraintCache &constraints() { return constraints_; }
   /// Throws Error if a prompt is longer than the context; before anything is loaded.
   void checkPrompt(size_t tokens);
 
@@ -62,6 +68,8 @@ private:
   std::optional<Manifest> manifest_;
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatPrompt> chat_;
+  std::shared_ptr<const GrammarTokens> grammarTokens_;
+  ConstraintCache constraints_;
   uint64_t tokenizerBytes_ = 0;
 };
 

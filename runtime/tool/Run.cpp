@@ -6,6 +6,7 @@
 #include "runtime/tokenizer/Utf8.h"
 #include "runtime/tool/Answer.h"
 #include "runtime/tool/Commands.h"
+#include "runtime/tool/ConstraintFlags.h"
 #include "runtime/tool/Flags.h"
 #include "runtime/tool/Model.h"
 #include "runtime/tool/SampleFlags.h"
@@ -26,6 +27,7 @@ using Json = nlohmann::ordered_json;
 struct RunFlags {
   LoadFlags load;
   SamplingParams sampling;
+  ConstraintFlags constraint;
   std::string prompt, system, messages;
   bool continueFinal = false; // the last of messages
   bool raw = false, special = false, ids = false, json = false, stats = false, hasSystem = false;
@@ -132,6 +134,7 @@ int run(const RunFlags &flags, const std::string &name) {
   request.sampling = flags.sampling;
   request.eosIds = model.tokenizer().eosIds();
   request.stopAfterOp = flags.stopAfterOp;
+  request.constraint = constraintOf(flags.constraint, model);
 
   const uint64_t wanted = std::min<uint64_t>(flags.sampling.maxTokens, UINT32_MAX);
   const uint64_t limit = model.manifest().model.maxContext;
@@ -188,6 +191,7 @@ Command addRun(CLI::App &app, const std::string &name) {
   sub->add_flag("--raw", flags->raw, "continue PROMPT as it is, without the chat template");
   sub->add_flag("--special", flags->special, "what looks like a control token in PROMPT or messages is one (default: it is text)");
   addSampleFlags(*sub, flags->sampling);
+  addConstraintFlags(*sub, flags->constraint);
   sub->add_flag("--json", flags->json, "print {\"text\", \"finish\", \"stop\", \"prompt_tokens\", \"completion_tokens\"} as JSON");
   sub->add_flag("--ids", flags->ids, "the same with \"prompt_ids\" and \"ids\"");
   addLogprobsFlag(*sub, flags->sampling);
@@ -197,7 +201,7 @@ Command addRun(CLI::App &app, const std::string &name) {
   sub->footer("Examples:\n  " + name + " run \"What is a compiler?\"\n  " + name +
               " run -t 0.8 --top-p 0.95 --seed 7 \"Write a haiku\"\n  echo \"Once upon a time\" | " + name +
               " run --raw -n 64 -\n  " + name +
-              " run --stop $'\\n' --json --logprobs 3 \"The capital of France is\"\ndocs/sampling.md in llmc's sources tells what every flag does.");
+              " run --stop $'\\n' --json --logprobs 3 \"The capital of France is\"\ndocs/sampling.md in llmc's sources tells what every flag does, docs/constrained.md those that hold the answer.");
   return {sub, [flags, name, sub] {
             if (flags->sampling.logprobs >= 0 && !flags->json && !flags->ids)
               throw CLI::ValidationError("--logprobs", "expected --json or --ids with it, got neither");

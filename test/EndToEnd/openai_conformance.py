@@ -4,11 +4,13 @@
 Run by serve.py with the interpreter that scripts/openai-client.sh makes; the client is not changed in any way.
 """
 import json
+import re
 import sys
 import threading
 import time
 
 import openai
+import pydantic  # the client brings it
 
 MESSAGES = [{"role": "user", "content": "What is the capital of France? Answer in one sentence."}]
 
@@ -79,12 +81,50 @@ def texts(client, model):
     check("logprobs of a text", len(ask(logprobs=2).choices[0].logprobs.token_logprobs) == 8)
 
 
+def held(client, model):
+    """Answers under a constraint, streamed and not; docs/constrained.md."""
+    schema = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 20}, "population": {"type": "integer", "minimum": 0, "maximum": 99999999},
+                                               "kind": {"enum": ["village", "town", "city"]}},
+              "required": ["city", "population", "kind"], "additionalProperties": False}
+    form = {"type": "json_schema", "json_schema": {"name": "place", "schema": schema, "strict": True}}
+
+    def ask(**more):
+        return client.chat.completions.create(model=model, **{"messages": MESSAGES, "max_tokens": 120, "temperature": 0, **more})
+
+    choice = ask(response_format=form).choices[0]
+    place = json.loads(choice.message.content)
+    check("a schema holds the answer", choice.finish_reason == "stop" and list(place) == ["city", "population", "kind"] and place["kind"] in schema["properties"]["kind"]["enum"],
+          choice.message.content)
+    streamed = "".join(c.delta.content or "" for chunk in ask(response_format=form, stream=True) for c in chunk.choices)
+    check("streamed it is the same", streamed == choice.message.content, streamed)
+    warm = [json.loads(c.message.content) for c in ask(response_format=form, temperature=1.5, n=3, seed=1).choices if c.finish_reason == "stop"]
+    check("hot answers are held, too", all(isinstance(w["population"], int) for w in warm), warm)
+
+    class Number(pydantic.BaseModel):
+        value: int
+        even: bool
+
+    parsed = client.chat.completions.parse(model=model, messages=MESSAGES, response_format=Number, max_tokens=80, temperature=0).choices[0].message.parsed
+    check("the client's own models", isinstance(parsed, Number), parsed)
+    text = ask(response_format={"type": "json_object"}, max_tokens=200).choices[0]
+    check("a JSON object", text.message.content.startswith("{") and (text.finish_reason == "length" or isinstance(json.loads(text.message.content), dict)), text.message.content)
+    for field, value, pattern in (("guided_regex", "[A-Z][a-z]{2,8}, [0-9]{4}", "[A-Z][a-z]{2,8}, [0-9]{4}"), ("guided_choice", ["red", "green"], "red|green"),
+                                  ("guided_grammar", 'root ::= "<" [a-z]{1,5} ">" | "-"', "<[a-z]{1,5}>|-"), ("structured_outputs", {"regex": "[01]{8}"}, "[01]{8}")):
+        got = ask(extra_body={field: value}).choices[0]
+        check(field, got.finish_reason == "stop" and re.fullmatch(pattern, got.message.content) is not None, got.message.content)
+    for bad in ({"type": "object", "minProperties": 1}, {"type": "string", "pattern": "(?=a)"}):
+        try:
+            check("a schema is refused", False, ask(response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": bad}}))
+        except openai.BadRequestError as error:
+            check("a schema is refused", error.param == "response_format.json_schema.schema" and "schema." in error.message, error.message)
+
+
 def refused(client, model):
     def ask(**more):
         return client.chat.completions.create(**{"model": model, "messages": MESSAGES, "max_tokens": 4, **more})
 
     for param, value in (("temperature", -1), ("top_p", 1.5), ("max_tokens", -1), ("n", 0), ("stop", [""]), ("top_logprobs", 21), ("seed", "x"),
-                         ("messages", []), ("response_format", {"type": "json_object"}), ("tools", [{"type": "function", "function": {"name": "f"}}]),
+                         ("messages", []), ("response_format", {"type": "xml"}), ("tools", [{"type": "function", "function": {"name": "f"}}]),
                          ("reasoning_effort", "low"), ("stream_options", {"include_usage": True}), ("logit_bias", {"x": 1}),
                          ("modalities", ["audio"]), ("prediction", {"type": "content", "content": "x"})):
         try:
@@ -143,7 +183,7 @@ def main():
     url, model = sys.argv[1:3]
     client = openai.OpenAI(base_url=url + "/v1", api_key="key", timeout=120, max_retries=0)
     check("models", [m.id for m in client.models.list()] == [model] and client.models.retrieve(model).id == model)
-    for part in (chats, texts, refused, together, batches):
+    for part in (chats, texts, held, refused, together, batches):
         part(client, model)
     response = client.chat.completions.with_raw_response.create(model=model, messages=MESSAGES, max_tokens=1, extra_headers={"x-request-id": "mine"})
     check("request ids come back", response.headers["x-request-id"] == "mine")

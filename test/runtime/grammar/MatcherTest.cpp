@@ -140,7 +140,6 @@ TEST(Matcher, MemoryStaysFlat) {
   EXPECT_LE(machine.bytes(), size_t(1) << 20);
 }
 
-// A model whose text drops the first space has other bytes for an answer's first token.
 TEST(GrammarTokens, OfAVocabulary) {
   const GrammarTokens tokens({"a", "ab", "ab", std::string(20, 'x'), std::string(300, 'y'), ""});
   EXPECT_EQ(tokens.bytes(1, true), "ab");
@@ -150,6 +149,34 @@ TEST(GrammarTokens, OfAVocabulary) {
   EXPECT_EQ(trie.tokens(1).size(), 1u);
   EXPECT_EQ(trie.tokens(2).size(), 2u);
   EXPECT_EQ(tokens.trie(GrammarTokens::Long, true).size(), 21u);
+}
+
+// The decoder turns marks into spaces, drops the first one, and reads <0xHH> as bytes.
+TEST(GrammarTokens, OfSentencePieces) {
+  TokenizerData data;
+  data.model = TokenizerData::Model::ScoredBPE;
+  data.tokens = {"<unk>", "</s>", "▁", "a", "b", "▁a", "▁▁b", "<0x41>", "<0xC3>"};
+  data.scores.resize(data.tokens.size());
+  data.kinds = {PieceKind::Unknown, PieceKind::Control, PieceKind::Normal, PieceKind::Normal, PieceKind::Normal, PieceKind::Normal, PieceKind::Normal, PieceKind::Byte, PieceKind::Byte};
+  data.unkId = 0;
+  data.eosIds = {1};
+  using Kind = DecoderStep::Kind;
+  data.decoders = {{.kind = Kind::Replace, .text = "▁", .content = " "}, {.kind = Kind::ByteFallback}, {.kind = Kind::Fuse}, {.kind = Kind::Strip, .text = " ", .start = 1}};
+  const auto tokens = std::make_shared<GrammarTokens>(Tokenizer::create(data));
+  const char *inner[] = {"", "", " ", "a", "b", " a", "  b", "A", "\xC3"}, *first[] = {"", "", "", "a", "b", "a", " b", "A", "\xC3"};
+  for (int32_t id = 0; id < 9; ++id) {
+    EXPECT_EQ(tokens->bytes(id, false), inner[id]) << id;
+    EXPECT_EQ(tokens->bytes(id, true), first[id]) << id;
+  }
+  Matcher matcher(std::make_shared<Constraint>(regex("a a"), tokens));
+  uint32_t mask[1];
+  ASSERT_TRUE(matcher.fillMask(mask, {}));
+  EXPECT_EQ(mask[0], 1u << 3 | 1u << 5);
+  ASSERT_TRUE(matcher.accept(5));
+  ASSERT_TRUE(matcher.fillMask(mask, {}));
+  EXPECT_EQ(mask[0], 1u << 2 | 1u << 5);
+  ASSERT_TRUE(matcher.accept(5));
+  EXPECT_TRUE(matcher.mustEnd());
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sys/file.h>
 #include <thread>
 
@@ -105,6 +106,38 @@ TEST_F(BatchTool, ParametersAndChoices) {
   EXPECT_EQ(got["null"]["status_code"], 200);
 }
 
+// The fields that hold an answer; with enough tokens it is whole.
+TEST_F(BatchTool, AnswersAreHeld) {
+  const Json schema{{"type", "object"}, {"properties", {{"n", {{"type", "integer"}, {"minimum", 0}, {"maximum", 9}}}}}, {"required", {"n"}}};
+  const Json format{{"type", "json_schema"}, {"json_schema", {{"name", "digit"}, {"schema", schema}, {"strict", true}}}};
+  auto got = answer({chat("schema", "x", {{"response_format", format}, {"n", 2}, {"temperature", 1}, {"max_tokens", 72}}), chat("object", "x", {{"response_format", {{"type", "json_object"}}}, {"max_tokens", 5}}),
+                     chat("text", "x", {{"response_format", {{"type", "text"}}}, {"max_tokens", 2}}), completion("json", "x", {{"guided_json", schema}, {"max_tokens", 90}}),
+                     completion("regex", "x", {{"guided_regex", "[ab]{3}!"}}), completion("choice", "x", {{"guided_choice", {"yes", "no"}}}),
+                     completion("grammar", "x", {{"guided_grammar", "root ::= [0-9] root2\nroot2 ::= \"ok\""}}),
+                     completion("structured", "x", {{"structured_outputs", {{"regex", "q{4}"}, {"json", nullptr}}}})});
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(got["schema"]["body"]["choices"][i]["finish_reason"], "stop") << got["schema"];
+    EXPECT_TRUE(Json::parse(textOf(got["schema"], i))["n"].is_number_integer());
+  }
+  EXPECT_EQ(textOf(got["object"])[0], '{');
+  EXPECT_EQ(got["object"]["body"]["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(got["text"]["status_code"], 200);
+  EXPECT_TRUE(Json::parse(textOf(got["json"])).contains("n"));
+  EXPECT_TRUE(std::regex_match(textOf(got["regex"]), std::regex("[ab]{3}!")));
+  EXPECT_TRUE(textOf(got["choice"]) == "yes" || textOf(got["choice"]) == "no") << textOf(got["choice"]);
+  EXPECT_EQ(textOf(got["grammar"]).substr(1), "ok");
+  EXPECT_EQ(textOf(got["structured"]), "qqqq");
+  std::ofstream(path("schema.json")) << schema.dump();
+  std::ofstream(path("g.gbnf")) << "root ::= \"a\" | \"b\"";
+  EXPECT_TRUE(Json::parse(run({"run", "--json-schema", path("schema.json"), "-n", "72", "x"}).out).contains("n"));
+  EXPECT_EQ(run({"run", "--regex", "z{3}", "x"}).out, "zzz\n");
+  EXPECT_EQ(run({"run", "--grammar", path("g.gbnf"), "x"}).out.size(), 2u);
+  EXPECT_EQ(run({"run", "--json-object", "-n", "1", "x"}).out, "{\n");
+  EXPECT_NE(run({"run", "--regex", "(", "x"}).err.find("--regex: regex, byte 1: expected )"), std::string::npos);
+  EXPECT_NE(run({"run", "--grammar", path("schema.json"), "x"}).err.find("schema.json: grammar, line 1"), std::string::npos);
+  EXPECT_NE(run({"run", "--regex", "a", "--json-object", "x"}).code, 0);
+}
+
 // Every mistake has its line, with the field; the others are answered (B41, B55, B56, B59, B61).
 TEST_F(BatchTool, ErrorsAreInTheirLines) {
   const std::string deep = std::string(100000, '[') + std::string(100000, ']');
@@ -117,6 +150,17 @@ TEST_F(BatchTool, ErrorsAreInTheirLines) {
       {chat("", "x", {{"n", 0}}), "n: expected a whole number from 1 to 128, got 0"},
       {chat("", "x", {{"stream", true}}), "stream: expected false"},
       {chat("", "x", {{"tools", {1}}}), "tools: expected [] (nothing else is supported)"},
+      {chat("", "x", {{"response_format", {{"type", "xml"}}}}), "response_format: expected \"type\": \"text\", \"json_object\" or \"json_schema\", got {\"type\":\"xml\"}"},
+      {chat("", "x", {{"response_format", "json"}}), "response_format: expected \"type\""},
+      {chat("", "x", {{"response_format", {{"type", "json_schema"}}}}), "response_format.json_schema: expected an object, got null"},
+      {chat("", "x", {{"response_format", {{"type", "json_schema"}, {"json_schema", {{"name", "n"}, {"schema", {{"not", Json::object()}}}}}}}}),
+       "response_format.json_schema.schema: schema.not: this keyword is not supported"},
+      {chat("", "x", {{"guided_regex", "(a"}}), "guided_regex: regex, byte 2: expected )"},
+      {chat("", "x", {{"guided_grammar", 1}}), "guided_grammar: expected a string, got 1"},
+      {chat("", "x", {{"guided_choice", Json::array()}}), "guided_choice: expected a list of strings that are not empty"},
+      {chat("", "x", {{"guided_json", "{"}}), "guided_json: schema: expected JSON"},
+      {chat("", "x", {{"structured_outputs", {{"lark", "a"}}}}), "structured_outputs.lark: unknown"},
+      {chat("", "x", {{"guided_regex", "a"}, {"guided_choice", {"a"}}}), "expected one field that holds the answer, got guided_"},
       {chat("", "x", {{"temperatur", 1}}), "temperatur: unknown or not supported"},
       {chat("", "x", {{"stop", ""}}), "stop: expected strings of 1 to 1024 bytes"},
       {chat("", "x", {{"logit_bias", {{"x", 1}}}}), "logit_bias: expected an object"},

@@ -13,6 +13,7 @@ import os
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -74,8 +75,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--together", type=int, default=16)
     parser.add_argument("--cases", default=",".join(CASES))
-    parser.add_argument("flags", nargs="*")
-    args = parser.parse_args()
+    own, flags = sys.argv[1:], []
+    if "--" in own:
+        own, flags = own[: own.index("--")], own[own.index("--") + 1 :]
+    args = parser.parse_args(own)
+    args.flags = flags
     args.exe = os.path.abspath(args.exe)
     names = args.cases.split(",")
     times, rates = {name: [] for name in names}, {name: [] for name in names}

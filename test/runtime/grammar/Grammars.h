@@ -6,6 +6,7 @@
 #include "runtime/grammar/Gbnf.h"
 #include "runtime/grammar/Regex.h"
 
+#include <ctime>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,6 +20,13 @@ inline std::shared_ptr<const Grammar> regex(const std::string &pattern, const Re
 inline std::shared_ptr<const Grammar> gbnf(const std::string &text) {
   GrammarBuilder g;
   return g.build(addGbnf(g, text));
+}
+
+/// Of this thread's processor: a busy machine does not count.
+inline double cpuSeconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + double(now.tv_nsec) * 1e-9;
 }
 
 enum class Match { No, Begins, Whole };

@@ -1,4 +1,4 @@
-"""Holds values drawn under the corpus's schemas to them, with Python's jsonschema (Debian: python3-jsonschema), formats included.
+"""Holds values drawn under the corpus's schemas to them, with Python's jsonschema (4.18 or newer), formats included.
 
     LLMC_GRAMMAR_SAMPLES=/tmp/samples.jsonl build/test/runtime/grammar/llmc-grammar-tests --gtest_filter='Corpus.*'
     python3 test/runtime/grammar/judge.py /tmp/samples.jsonl

@@ -1,6 +1,7 @@
 // Any bytes as a schema, expression or grammar (the first byte says which): a GrammarError, or a constraint under which an answer goes on
 // until it ends, with a token at every place.
 #include "runtime/grammar/ConstraintSource.h"
+#include "runtime/grammar/GrammarBuilder.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -70,6 +70,10 @@ ChatPrompt::ChatPrompt(const Tokenizer &tokenizer, const std::string &templateSo
   for (size_t id = 0; id < tokenizer.size(); ++id)
     if (tokenizer.isSpecial(int32_t(id)) && !tokenizer.tokenBytes(int32_t(id)).empty())
       spellings_.emplace_back(tokenizer.tokenBytes(int32_t(id)));
+  if (tokenizer.bosId() >= 0)
+    bos_ = tokenizer.tokenBytes(tokenizer.bosId());
+  if (!tokenizer.eosIds().empty())
+    eos_ = tokenizer.tokenBytes(tokenizer.eosIds().front());
   std::sort(spellings_.begin(), spellings_.end());
 }
 
@@ -131,27 +135,30 @@ std::string ChatPrompt::freeMark(const std::vector<const Value *> &values) const
   return markOf(unsigned(unused - found.begin()));
 }
 
-std::vector<int32_t> ChatPrompt::encode(std::string_view messagesJson, const Options &options) const {
+std::vector<int32_t> ChatPrompt::encode(std::string_view messagesJson, const Options &options, std::string *rendered) const {
   Value messages = parseList(messagesJson, "messages");
   if (messages.list()->items.empty())
     throw Error("messages: expected at least one message, got none");
   Value tools = options.toolsJson.empty() ? Value::none() : parseList(options.toolsJson, "tools");
+  Value extra = options.extraJson.empty() ? Value::none() : Value::fromJson(options.extraJson, "chat template variables");
   ChatOptions chat;
   chat.addGenerationPrompt = options.addGenerationPrompt;
   chat.continueFinalMessage = options.continueFinalMessage;
-  if (tokenizer_.bosId() >= 0)
-    chat.bosToken = tokenizer_.tokenBytes(tokenizer_.bosId());
-  if (!tokenizer_.eosIds().empty())
-    chat.eosToken = tokenizer_.tokenBytes(tokenizer_.eosIds().front());
+  chat.bosToken = bos_;
+  chat.eosToken = eos_;
   std::string mark;
   if (!options.parseSpecial) {
-    mark = freeMark({&messages, &tools});
-    messages = marked(messages, mark);
-    tools = marked(tools, mark);
+    mark = freeMark({&messages, &tools, &extra});
+    for (Value *value : {&messages, &tools, &extra})
+      *value = marked(*value, mark);
   }
   if (!tools.isNone())
     chat.toolsJson = jinja::toJson(tools, {});
+  if (!extra.isNone())
+    chat.extraJson = jinja::toJson(extra, {});
   const std::string text = renderChat(template_, messages, chat);
+  if (rendered)
+    *rendered = text;
   return mark.empty() ? tokenizer_.encode(text, true, false) : tokenizer_.encode(partsOf(text, mark), false);
 }
 

@@ -31,12 +31,17 @@ public:
     bool addGenerationPrompt = true;
     bool parseSpecial = false; // control tokens in messages are control tokens
     std::string toolsJson;     // as ChatOptions
+    std::string extraJson = {}; // the same
     std::string continueFinalMessage = {}; // the same
   };
   /// Ids of the rendered conversation, a JSON list of {"role": ..., "content": ...}. No token is added to what the
-  /// template writes: the beginning-of-sequence token is there as often as there. Throws Error for what is no JSON,
-  /// an empty list, and what the template refuses.
-  std::vector<int32_t> encode(std::string_view messagesJson, const Options &options) const;
+  /// template writes: the beginning-of-sequence token is there as often as there. `rendered`: gets its text. Throws Error
+  /// for what is no JSON, an empty list, and what the template refuses.
+  std::vector<int32_t> encode(std::string_view messagesJson, const Options &options, std::string *rendered = nullptr) const;
+
+  const ChatTemplate &chatTemplate() const { return template_; }
+  const std::string &bosToken() const { return bos_; }
+  const std::string &eosToken() const { return eos_; }
 
 private:
   std::string markedText(std::string_view text, std::string_view mark) const;
@@ -45,6 +50,7 @@ private:
 
   const Tokenizer &tokenizer_;
   ChatTemplate template_;
+  std::string bos_, eos_; // spellings
   std::vector<std::string> spellings_; // of special tokens, ascending
 };
 

@@ -3,8 +3,8 @@
 
 namespace llmc {
 
-TextOutput::TextOutput(const Tokenizer &tokenizer, const SamplingParams &params)
-    : unsearched_(params.minTokens), characters_(tokenizer, true), stops_(params.stop) {}
+TextOutput::TextOutput(const Tokenizer &tokenizer, const SamplingParams &params, std::vector<int32_t> marks)
+    : unsearched_(params.minTokens), characters_(tokenizer, true, std::move(marks)), stops_(params.stop) {}
 
 std::string TextOutput::feed(int32_t id) {
   std::string text = characters_.feed(id);

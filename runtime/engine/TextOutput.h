@@ -1,7 +1,8 @@
 //===- TextOutput.h - generated tokens in, text to show out -----*- C++ -*-===//
 //
 // Tokens become whole characters (DecodeStream), and these stop at the
-// request's stop strings (StopMatcher). Special tokens show nothing.
+// request's stop strings (StopMatcher). Special tokens show nothing, but for those
+// that are marks in the text.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_ENGINE_TEXTOUTPUT_H
@@ -16,8 +17,8 @@ namespace llmc {
 
 class TextOutput {
 public:
-  /// `tokenizer` outlives it. Throws Error for a stop string that is empty.
-  TextOutput(const Tokenizer &tokenizer, const SamplingParams &params);
+  /// `tokenizer` outlives it. `marks`: special tokens that show their spelling. Throws Error for a stop string that is empty.
+  TextOutput(const Tokenizer &tokenizer, const SamplingParams &params, std::vector<int32_t> marks = {});
 
   /// The text that this token makes certain; may be empty. Text of the first params.minTokens tokens is not searched.
   std::string feed(int32_t id);

@@ -17,8 +17,8 @@ class Tokenizer;
 
 class DecodeStream {
 public:
-  /// The tokenizer must outlive it and stay where it is.
-  DecodeStream(const Tokenizer &tokenizer, bool skipSpecial);
+  /// The tokenizer must outlive it and stay where it is. `kept`: special tokens that are not skipped.
+  DecodeStream(const Tokenizer &tokenizer, bool skipSpecial, std::vector<int32_t> kept = {});
 
   /// The text that `id` settles, valid UTF-8; may be empty. Unknown ids give nothing.
   std::string feed(int32_t id);
@@ -31,6 +31,7 @@ private:
 
   const Tokenizer *tokenizer;
   bool skipSpecial;
+  std::vector<int32_t> kept;
   DecoderState state;
 };
 

@@ -325,12 +325,14 @@ std::vector<int32_t> Tokenizer::encode(std::span<const TextPart> parts, bool add
 // Decoding and tables
 //===----------------------------------------------------------------------===//
 
-DecodeStream::DecodeStream(const Tokenizer &tokenizer, bool skipSpecial)
-    : tokenizer(&tokenizer), skipSpecial(skipSpecial), state(tokenizer.decoder) {}
+DecodeStream::DecodeStream(const Tokenizer &tokenizer, bool skipSpecial, std::vector<int32_t> kept)
+    : tokenizer(&tokenizer), skipSpecial(skipSpecial), kept(std::move(kept)), state(tokenizer.decoder) {}
 
 void DecodeStream::feed(int32_t id, std::string &out) {
   const Vocabulary &vocabulary = *tokenizer->vocabulary;
-  if (id < 0 || static_cast<size_t>(id) >= vocabulary.size() || (skipSpecial && tokenizer->isSpecial(id)))
+  if (id < 0 || static_cast<size_t>(id) >= vocabulary.size())
+    return;
+  if (skipSpecial && tokenizer->isSpecial(id) && std::find(kept.begin(), kept.end(), id) == kept.end())
     return;
   std::string_view bytes = vocabulary.bytesOf(id);
   if (!tokenizer->normalizedContents.empty())

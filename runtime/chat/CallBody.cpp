@@ -1,0 +1,132 @@
+//===- CallBody.cpp -------------------------------------------------------===//
+#include "runtime/chat/CallBody.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace llmc {
+
+static constexpr size_t kMaxName = 256; // bytes of a name with its marks
+
+std::string CallBody::takeArguments() { return named_ ? std::exchange(arguments_, {}) : std::string(); }
+
+bool CallBody::accept(std::string name) {
+  name_ = std::move(name);
+  return named_ = std::find(functions_->begin(), functions_->end(), name_) != functions_->end();
+}
+
+// The scanner has seen a whole string or value in token_. A string that is no UTF-8 gives nothing.
+static std::string stringOf(const std::string &token) {
+  const nlohmann::json value = nlohmann::json::parse(token, nullptr, false);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+// Nested no deeper than the arguments that are no string.
+static bool isObject(std::string_view text) {
+  JsonScanner scanner;
+  size_t end = 0;
+  while (end < text.size() && scanner.feed(text[end]) == JsonScanner::Result::More)
+    ++end;
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin != text.npos && text[begin] == '{' && end < text.size() && text[end] == '}' && text.find_first_not_of(" \t\r\n", end + 1) == text.npos;
+}
+
+CallBody::Result CallBody::feedObject(char c) {
+  if (state_ == State::Key || state_ == State::Value)
+    return value(c);
+  if (isJsonSpace(c))
+    return Result::More;
+  auto next = [&](bool right, State state) {
+    state_ = state;
+    return right ? Result::More : Result::Bad;
+  };
+  switch (state_) {
+  case State::Open:
+    return next(c == '{', State::FirstKey);
+  case State::FirstKey:
+  case State::NextKey:
+    state_ = State::Key;
+    scanner_ = {};
+    return c == '"' ? value(c) : Result::Bad;
+  case State::Colon:
+    scanner_ = {};
+    return next(c == ':', State::Value);
+  default:
+    if (c == ',')
+      return next(true, State::NextKey);
+    if (c != '}' || !named_)
+      return Result::Bad;
+    if (!filled_)
+      arguments_ = "{}";
+    return Result::Done;
+  }
+}
+
+// Of a key or a value.
+CallBody::Result CallBody::value(char c) {
+  if (token_.empty() && !flows_ && isJsonSpace(c))
+    return Result::More;
+  if (state_ == State::Value && token_.empty() && !flows_ && field_ == Field::Arguments && c == '{')
+    flows_ = filled_ = true;
+  const JsonScanner::Result result = scanner_.feed(c);
+  if (result == JsonScanner::Result::Bad)
+    return Result::Bad;
+  if (result != JsonScanner::Result::Before)
+    (flows_ ? arguments_ : token_) += c;
+  if (result == JsonScanner::Result::More)
+    return Result::More;
+  const bool good = state_ == State::Key ? key() : std::exchange(flows_, false) || store();
+  state_ = state_ == State::Key ? State::Colon : State::Behind;
+  token_.clear();
+  if (!good)
+    return Result::Bad;
+  return result == JsonScanner::Result::Before ? feedObject(c) : Result::More;
+}
+
+// False: the object is no call.
+bool CallBody::key() {
+  const std::string key = stringOf(token_);
+  const bool name = key == "name", arguments = key == "arguments" || key == "parameters";
+  field_ = name ? Field::Name : arguments ? Field::Arguments : Field::Other;
+  if ((name && named_) || (arguments && filled_))
+    return false;
+  return name || arguments || key == "type" || key == "id" || !format_->bare; // unmarked, it may be any object
+}
+
+bool CallBody::store() {
+  if (field_ == Field::Name)
+    return accept(stringOf(token_));
+  if (field_ != Field::Arguments)
+    return true;
+  filled_ = true;
+  if (token_ == "null") {
+    arguments_ = "{}";
+    return true;
+  }
+  arguments_ = stringOf(token_); // some write the arguments as a string that has the object
+  return isObject(arguments_);
+}
+
+CallBody::Result CallBody::feedNamed(char c) {
+  if (!named_) {
+    token_ += c;
+    if (!token_.ends_with(format_->separator))
+      return token_.size() < kMaxName ? Result::More : Result::Bad;
+    token_.resize(token_.size() - format_->separator.size());
+    if (!format_->idMark.empty())
+      token_.resize(std::min(token_.size(), token_.find(format_->idMark)));
+    const size_t begin = token_.find_first_not_of(" \t\r\n"), end = token_.find_last_not_of(" \t\r\n");
+    return begin != std::string::npos && accept(token_.substr(begin, end + 1 - begin)) ? Result::More : Result::Bad;
+  }
+  if (!filled_ && isJsonSpace(c))
+    return Result::More;
+  if (!filled_ && c != '{')
+    return Result::Bad;
+  filled_ = true;
+  arguments_ += c;
+  const JsonScanner::Result result = scanner_.feed(c);
+  return result == JsonScanner::Result::Done ? Result::Done : result == JsonScanner::Result::More ? Result::More : Result::Bad;
+}
+
+} // namespace llmc

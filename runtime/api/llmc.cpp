@@ -79,12 +79,12 @@ struct Channel {
     return more;
   }
   void end(const Sequence &s) {
-    choice.finish();
+    choice.finish(s);
     const bool clean = s.finish != Finish::Cancelled && s.finish != Finish::Error;
     std::lock_guard lock(mutex);
-    text += std::exchange(choice.text, {});
+    take();
     ended = true;
-    finish = clean ? choice.finishReason(s) : toString(s.finish);
+    finish = clean ? choice.end(s).finish : toString(s.finish);
     error = s.error;
     promptTokens = s.promptLength;
     cachedTokens = s.cached;
@@ -94,11 +94,15 @@ struct Channel {
 
 private:
   void hand() {
-    if (choice.text.empty())
+    if (choice.pieces.empty())
       return;
     std::lock_guard lock(mutex);
-    text += std::exchange(choice.text, {});
+    take();
     changed.notify_all();
+  }
+  void take() {
+    for (const AnswerPiece &piece : std::exchange(choice.pieces, {})) // all of them content
+      text += piece.text;
   }
 };
 
@@ -164,6 +168,10 @@ llmc_request *llmc_submit(llmc_model *model, const char *url, const char *body, 
       std::lock_guard lock(state.text);
       completion = readCompletion(parseJson(body), chat, state.model);
     }
+    if (completion.answer.tools)
+      throw BadRequest("tools", "expected none (llmc_next gives text alone)");
+    if (!completion.answer.showReasoning)
+      throw BadRequest("include_reasoning", "expected true (llmc_next gives the text as it is)");
     if (completion.choices != 1)
       throw BadRequest("n", "expected 1, got " + std::to_string(completion.choices));
     Request &request = completion.request;

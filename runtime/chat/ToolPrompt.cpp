@@ -21,7 +21,7 @@ static void append(Json &content, const std::string &text) {
   if (content.is_array())
     content.push_back({{"type", "text"}, {"text", text}});
   else if (content.is_string() && !content.get_ref<const std::string &>().empty())
-    content = content.get<std::string>() + "\n\n" + text;
+    content.get_ref<std::string &>().append("\n\n").append(text); // in place: there may be many
   else
     content = text;
 }
@@ -63,7 +63,7 @@ Json messagesWithTools(const Json &messages, const Json &tools) {
       if (!results)
         all.push_back({{"role", "user"}, {"content", ""}});
       const std::string text = "<tool_response>\n" + textOf(message.contains("content") ? message["content"] : Json()) + "\n</tool_response>";
-      all.back()["content"] = (results ? all.back()["content"].get<std::string>() + "\n" : "") + text;
+      all.back()["content"].get_ref<std::string &>().append(results ? "\n" : "").append(text);
     } else {
       all.push_back(calls(message) ? called(message) : message);
     }

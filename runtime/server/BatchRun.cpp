@@ -149,7 +149,7 @@ void Batches::land(Run &run) {
       continue; // not the line's fault: it has no result yet
     if (state.error.empty())
       run.write(batchResult(*flown.line, flown.customId, 200,
-                            completionBody(completion->request(), completion->id(), host_.name, completion->tokenizer(), completion->choices(), completion->ends())),
+                            completion->body(host_.name)),
                 true);
     else
       run.write(batchResult(*flown.line, flown.customId, int(state.status), errorBody(state.error, "server_error", "")), false);

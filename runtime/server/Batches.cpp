@@ -113,7 +113,7 @@ Json Batches::create(const Json &body) {
       throw BadRequest(key, "unknown or not supported");
   const std::string input = textOf(body, "input_file_id"), endpoint = textOf(body, "endpoint"), window = textOf(body, "completion_window");
   if (!isBatchUrl(endpoint))
-    throw BadRequest("endpoint", "expected /v1/chat/completions or /v1/completions, got " + endpoint.substr(0, 100));
+    throw BadRequest("endpoint", "expected /v1/chat/completions, /v1/completions or /v1/responses, got " + endpoint.substr(0, 100));
   if (window != "24h")
     throw BadRequest("completion_window", "expected 24h, got " + window.substr(0, 100));
   const auto file = files_.find(input);

@@ -1,5 +1,6 @@
 //===- Completion.cpp -----------------------------------------------------===//
 #include "runtime/server/Completion.h"
+#include "runtime/tool/ResponseOutput.h"
 
 #include <ctime>
 #include <utility>
@@ -14,7 +15,7 @@ Completion::Completion(CompletionRequest request, std::string id, const Tokenize
       arrival_(arrival), notify_(std::move(notify)), last_(size_t(request_.choices)), ends_(size_t(request_.choices)),
       pending_(size_t(request_.choices)), open_(size_t(request_.choices)) {
   for (int64_t i = 0; i < request_.choices; ++i)
-    choices_.push_back(std::make_unique<Choice>(tokenizer, request_.request.sampling));
+    choices_.push_back(std::make_unique<Choice>(tokenizer, request_.request.sampling, &request_.answer));
 }
 
 void Completion::submit(EngineThread &engine) {
@@ -64,15 +65,17 @@ bool Completion::token(size_t i, const SampledToken &token) {
 // The connection is told only of what it may not know: one that has not yet taken the last news will find these, too.
 void Completion::hand(size_t i) {
   Choice &choice = *choices_[i];
-  if (choice.text.empty() && choice.probabilities.empty())
+  if (choice.pieces.empty() && choice.probabilities.empty())
     return;
   bool tell = false;
   {
     std::lock_guard lock(mutex_);
     News &news = pending_[i];
     tell = pendingBytes_ == 0;
-    pendingBytes_ += choice.text.size();
-    news.text += std::exchange(choice.text, {});
+    for (AnswerPiece &piece : std::exchange(choice.pieces, {})) {
+      pendingBytes_ += piece.text.size() + piece.id.size() + 1;
+      addPiece(news.pieces, std::move(piece));
+    }
     for (TokenRow &row : choice.probabilities) {
       pendingBytes_ += row.size() * sizeof(TokenProbability);
       news.rows.push_back(std::move(row));
@@ -89,7 +92,7 @@ void Completion::hand(size_t i) {
 
 void Completion::end(size_t i, const Sequence &s) {
   Choice &choice = *choices_[i];
-  choice.finish();
+  choice.finish(s);
   ends_[i] = choice.end(s);
   if (request_.stream)
     hand(i);
@@ -117,7 +120,7 @@ Completion::State Completion::take() {
   std::lock_guard lock(mutex_);
   for (size_t i = 0; i < pending_.size() && request_.stream; ++i) {
     News &news = pending_[i];
-    if (news.text.empty() && news.rows.empty() && !news.end)
+    if (news.pieces.empty() && news.rows.empty() && !news.end)
       continue;
     news.choice = i;
     state.news.push_back(std::exchange(news, {}));
@@ -128,6 +131,10 @@ Completion::State Completion::take() {
   state.error = error_.empty() ? why_ : error_;
   state.status = error_.empty() ? 503 : 500;
   return state;
+}
+
+nlohmann::ordered_json Completion::body(const std::string &model) const {
+  return answerBody(request_, id_, created_, model, tokenizer_, choices_, ends_);
 }
 
 } // namespace llmc

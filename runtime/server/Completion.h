@@ -62,7 +62,7 @@ public:
   /// What has come for a choice since the last time.
   struct News {
     size_t choice = 0;
-    std::string text;
+    AnswerPieces pieces;
     std::vector<TokenRow> rows;
     std::optional<ChoiceEnd> end;
   };
@@ -75,9 +75,10 @@ public:
     unsigned status = 500;  // of the error
   };
   State take();
-  /// Of an answer that has ended well: its choices, which nobody changes any more, and their ends.
-  const std::vector<std::unique_ptr<Choice>> &choices() const { return choices_; }
-  const std::vector<ChoiceEnd> &ends() const { return ends_; }
+  // Of an answer that has ended well, which nobody changes any more:
+  const std::vector<ChoiceEnd> &ends() const { return ends_; } // of the choices
+  /// Of one that was not streamed. `model`: what it calls the model where the request does not.
+  nlohmann::ordered_json body(const std::string &model) const;
 
   /// The connection's, on its own thread: what `notify` leads to.
   std::function<void()> onNews;

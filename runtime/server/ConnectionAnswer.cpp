@@ -144,7 +144,7 @@ asio::awaitable<void> Connection::pump(Exchange &x) {
 asio::awaitable<void> Connection::pumpAll(Exchange &x) {
   Completion &completion = *completion_;
   const bool stream = completion.request().stream;
-  StreamEvents events(completion, hub_.service->name());
+  const std::unique_ptr<AnswerEvents> events = AnswerEvents::make(completion, hub_.service->name());
   asio::steady_timer news(stream_.get_executor());
   completion.onNews = [&news] { news.cancel(); };
   const std::shared_ptr<void> forget(nullptr, [&](void *) { completion.onNews = nullptr; }); // however this ends
@@ -159,20 +159,19 @@ asio::awaitable<void> Connection::pumpAll(Exchange &x) {
       co_return;
     }
     if (state.ended && !stream) {
-      x.response.body = jsonText(completionBody(completion.request(), completion.id(), hub_.service->name(), completion.tokenizer(),
-                                                completion.choices(), completion.ends()));
+      x.response.body = jsonText(completion.body(hub_.service->name()));
       co_return;
     }
     const bool done = state.ended || !state.error.empty();
     if (stream && (done || !state.news.empty())) {
-      x.cut = !co_await write(eventsText(x, events.of(state), done));
+      x.cut = !co_await write(eventsText(x, events->of(state), done));
       if (done || x.cut)
         co_return;
       continue;
     }
     news.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(hub_.options.heartbeatSeconds)));
     auto [woken] = co_await news.async_wait(kTuple);
-    if (!woken && stream && !co_await write(eventsText(x, StreamEvents::heartbeat(), false))) {
+    if (!woken && stream && !co_await write(eventsText(x, AnswerEvents::heartbeat(), false))) {
       x.cut = true;
       co_return;
     }

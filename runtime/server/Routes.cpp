@@ -9,6 +9,7 @@ namespace llmc {
 static constexpr Route kRoutes[] = {
     {"POST", "/v1/chat/completions", &Service::chatCompletions, false, Place::Text},
     {"POST", "/v1/completions", &Service::completions, false, Place::Text},
+    {"POST", "/v1/responses", &Service::responses, false, Place::Text},
     {"GET", "/v1/models", &Service::models, false, Place::Here},
     {"GET", "/v1/models/{name}", &Service::model, false, Place::Here},
     {"POST", "/tokenize", &Service::tokenize, false, Place::Text},

@@ -4,6 +4,7 @@
 #include "runtime/server/OpenApi.h"
 #include "runtime/server/Page.h"
 #include "runtime/server/PrometheusText.h"
+#include "runtime/tool/ResponsesRequest.h"
 
 #include <algorithm>
 #include <cmath>
@@ -66,15 +67,28 @@ void Service::checkModel(const std::string &name) const {
     throw HttpError(404, "model: expected " + names_.front() + ", got " + name, "model", "model_not_found");
 }
 
-HttpResponse Service::complete(const HttpRequest &request, bool chat) {
+HttpResponse Service::chatCompletions(const HttpRequest &request) {
   refuseIfFull();
-  CompletionRequest completion = readCompletion(parseJson(request.body), chat, model_, true);
+  return complete(request, readCompletion(parseJson(request.body), true, model_, true), "messages");
+}
+
+HttpResponse Service::completions(const HttpRequest &request) {
+  refuseIfFull();
+  return complete(request, readCompletion(parseJson(request.body), false, model_, true), "prompt");
+}
+
+HttpResponse Service::responses(const HttpRequest &request) {
+  refuseIfFull();
+  return complete(request, readResponses(parseJson(request.body), model_, true), "input");
+}
+
+HttpResponse Service::complete(const HttpRequest &request, CompletionRequest completion, const char *promptField) {
   checkModel(completion.model);
   try {
     replicas_->common().check(completion.request);
   } catch (const Error &error) { // the parameters are good: it is the prompt
     const std::string message = error.what();
-    throw HttpError(400, message, message.starts_with("prompt: ") ? chat ? "messages" : "prompt" : "");
+    throw HttpError(400, message, message.starts_with("prompt: ") ? promptField : "");
   }
   HttpResponse response;
   response.completion =

@@ -51,8 +51,9 @@ public:
 
   // The routes (Routes.cpp has their table). They throw HttpError, and BadRequest for what a request says wrong. Those that
   // make tokens of text take turns: whoever calls them holds turn().
-  HttpResponse chatCompletions(const HttpRequest &request) { return complete(request, true); }
-  HttpResponse completions(const HttpRequest &request) { return complete(request, false); }
+  HttpResponse chatCompletions(const HttpRequest &request);
+  HttpResponse completions(const HttpRequest &request);
+  HttpResponse responses(const HttpRequest &request);
   HttpResponse tokenize(const HttpRequest &request);
   HttpResponse detokenize(const HttpRequest &request);
   HttpResponse models(const HttpRequest &request);
@@ -83,7 +84,7 @@ public:
   bool hasBatches() const { return batches_ != nullptr; }
 
 private:
-  HttpResponse complete(const HttpRequest &request, bool chat);
+  HttpResponse complete(const HttpRequest &request, CompletionRequest completion, const char *promptField);
   void refuseIfFull() const;
   Batches &batches() const;
   void checkModel(const std::string &name) const;

@@ -2,12 +2,13 @@
 #include "llmc/Support/Error.h"
 #include "runtime/tool/BatchItem.h"
 #include "runtime/tool/Commands.h"
-#include "runtime/tool/CompletionResponse.h"
 #include "runtime/tool/Model.h"
+#include "runtime/tool/ResponseOutput.h"
 #include "runtime/tool/ScheduleFlags.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <list>
 #include <memory>
 #include <unistd.h>
@@ -96,7 +97,7 @@ private:
     item.request = std::move(read.request);
     try {
       for (Request &request : item.request.requests()) {
-        Choice &choice = *item.choices.emplace_back(std::make_unique<Choice>(model_.tokenizer(), request.sampling));
+        Choice &choice = *item.choices.emplace_back(std::make_unique<Choice>(model_.tokenizer(), request.sampling, &item.request.answer));
         request.onToken = [this, &choice](const SampledToken &token) {
           ++progress_.tokens;
           return choice.feed(token);
@@ -118,13 +119,13 @@ private:
   void answer(Item &item) {
     std::vector<ChoiceEnd> ends;
     for (size_t i = 0; i < item.choices.size(); ++i) {
-      item.choices[i]->finish();
+      item.choices[i]->finish(*item.sequences[i]);
       if (item.sequences[i]->finish == Finish::Error)
         return write(batchResult(*item.line, item.customId, 500, errorBody(item.sequences[i]->error, "server_error", "")));
       ends.push_back(item.choices[i]->end(*item.sequences[i]));
     }
     write(batchResult(*item.line, item.customId, 200,
-                      completionBody(item.request, item.line->id, model_.manifest().model.name, model_.tokenizer(), item.choices, ends)));
+                      answerBody(item.request, item.line->id, std::time(nullptr), model_.manifest().model.name, model_.tokenizer(), item.choices, ends)));
   }
 
   void write(const std::string &result) {
@@ -167,9 +168,10 @@ Command addBatch(CLI::App &app, const std::string &name) {
   sub->add_option("-o,--output", flags->output, "file for the results, in the order in which they are done")->type_name("FILE")->required();
   addScheduleFlags(*sub, flags->schedule);
   addLoadFlags(*sub, flags->load);
+  addFormatFlags(*sub, flags->load);
   sub->get_option("--context")->description("longest prompt and answer of a request in tokens (default: 8192, at most the model's)");
   sub->get_option("--kv-memory")->description("memory of the KV cache, for all requests (default: two of the longest)");
-  sub->footer("Input and output are those of OpenAI's batch interface, for /v1/chat/completions and /v1/completions; docs/batch.md in llmc's\n"
+  sub->footer("Input and output are those of OpenAI's batch interface, for /v1/chat/completions, /v1/completions and /v1/responses; docs/batch.md in llmc's\n"
               "sources lists the fields. A request that cannot be answered has its error in its line of the output.\n"
               "Results are gathered in FILE.partial, which becomes FILE when all are there: the same command goes on where a killed one\n"
               "has stopped.\n"

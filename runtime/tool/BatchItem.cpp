@@ -1,14 +1,15 @@
 //===- BatchItem.cpp ------------------------------------------------------===//
 #include "runtime/tool/BatchItem.h"
 #include "runtime/tool/CompletionResponse.h"
+#include "runtime/tool/ResponsesRequest.h"
 
 namespace llmc {
 
 using Json = nlohmann::ordered_json;
 
-static constexpr const char *kChatUrl = "/v1/chat/completions", *kTextUrl = "/v1/completions";
+static constexpr const char *kChatUrl = "/v1/chat/completions", *kTextUrl = "/v1/completions", *kResponsesUrl = "/v1/responses";
 
-bool isBatchUrl(const std::string &url) { return url == kChatUrl || url == kTextUrl; }
+bool isBatchUrl(const std::string &url) { return url == kChatUrl || url == kTextUrl || url == kResponsesUrl; }
 
 static void read(const Json &json, Model &model, const std::string &wanted, BatchItem &item) {
   if (!json.is_object())
@@ -25,10 +26,10 @@ static void read(const Json &json, Model &model, const std::string &wanted, Batc
     throw BadRequest("method", "expected POST, got " + method);
   const std::string url = text("url");
   if (!isBatchUrl(url) || (!wanted.empty() && url != wanted))
-    throw BadRequest("url", "expected " + (wanted.empty() ? std::string(kChatUrl) + " or " + kTextUrl : wanted) + ", got " + url);
+    throw BadRequest("url", "expected " + (wanted.empty() ? std::string(kChatUrl) + ", " + kTextUrl + " or " + kResponsesUrl : wanted) + ", got " + url);
   if (!json.contains("body"))
     throw BadRequest("body", "expected an object, got none");
-  item.request = readCompletion(json["body"], url == kChatUrl, model);
+  item.request = url == kResponsesUrl ? readResponses(json["body"], model) : readCompletion(json["body"], url == kChatUrl, model);
 }
 
 BatchItem readBatchItem(const BatchLine &line, Model &model, const std::string &url) {

@@ -1,15 +1,13 @@
 //===- CompletionRequest.cpp ----------------------------------------------===//
 #include "runtime/tool/CompletionRequest.h"
 #include "llmc/Support/Error.h"
+#include "runtime/tool/ChatFields.h"
 #include "runtime/tool/CompletionConstraint.h"
 #include "runtime/tool/Model.h"
 #include "runtime/tool/Numbers.h"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <functional>
-#include <map>
 
 namespace llmc {
 
@@ -38,47 +36,11 @@ std::string jsonText(const Json &json) { return json.dump(-1, ' ', false, Json::
 
 namespace {
 
-[[noreturn]] void wrong(const std::string &field, const std::string &expected, const Json &got) {
-  std::string text = jsonText(got);
-  if (text.size() > 60)
-    text = text.substr(0, 60) + "...";
-  throw BadRequest(field, "expected " + expected + ", got " + text);
-}
-
-// 5.0 is a whole number, as in JSON's schemas.
-int64_t whole(const std::string &field, const Json &value, int64_t least, int64_t most = INT64_MAX) {
-  if (value.is_number_float() && std::abs(value.get<double>()) <= 0x1p53 && std::trunc(value.get<double>()) == value.get<double>())
-    return whole(field, Json(int64_t(value.get<double>())), least, most);
-  const std::string expected = "a whole number from " + std::to_string(least) + (most == INT64_MAX ? " on" : " to " + std::to_string(most));
-  if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX)) {
-    if (most != INT64_MAX)
-      wrong(field, expected, value);
-    return most; // more than any limit
-  }
-  if (!value.is_number_integer() || value.get<int64_t>() < least || value.get<int64_t>() > most)
-    wrong(field, expected, value);
-  return value.get<int64_t>();
-}
-
-bool boolean(const std::string &field, const Json &value) {
-  if (!value.is_boolean())
-    wrong(field, "true or false", value);
-  return value.get<bool>();
-}
-
-std::string text(const std::string &field, const Json &value) {
-  if (!value.is_string())
-    wrong(field, "a string", value);
-  return value.get<std::string>();
-}
-
-// A field's reader: value is not null.
-using Reader = std::function<void(const Json &)>;
-using Readers = std::map<std::string, Reader>;
+using namespace fields;
 
 class BodyReader {
 public:
-  BodyReader(const Json &body, bool chat, bool mayStream) : body_(body) {
+  BodyReader(const Json &body, bool chat, bool mayStream, ChatFields &fields) : body_(body), fields_(fields) {
     result_.chat = chat;
     SamplingParams &p = result_.request.sampling;
     p.temperature = 1; // the interface's default, not the command line's
@@ -93,7 +55,7 @@ public:
     chat ? addChat(p) : addText(p);
   }
 
-  const Readers &readers() const { return readers_; }
+  const FieldReaders &readers() const { return readers_; }
 
   CompletionRequest read() {
     if (!body_.is_object())
@@ -126,7 +88,7 @@ private:
   }
 
   void addCommon(SamplingParams &p) {
-    ignore({"user", "safety_identifier", "prompt_cache_key", "metadata", "store", "service_tier", result_.chat ? "messages" : "prompt"}); // the last is read apart
+    ignore({"user", "safety_identifier", "prompt_cache_key", "metadata", "store", "service_tier"});
     readers_["model"] = [this](const Json &v) { result_.model = text("model", v); };
     readers_["n"] = [this](const Json &v) { result_.choices = whole("n", v, 1, kMaxChoices); };
     readers_["max_tokens"] = [&p](const Json &v) { p.maxTokens = uint64_t(whole("max_tokens", v, 0)); };
@@ -175,13 +137,12 @@ private:
       chosen_ = true;
       chosenCount_ = whole("top_logprobs", v, 0, kMaxLogprobs);
     };
-    only("tools", Json::array());
-    only("tool_choice", "none");
-    only("parallel_tool_calls", true);
+    fields_.addReaders(readers_);
   }
 
   void addText(SamplingParams &p) {
     p.maxTokens = 16; // the interface's default
+    ignore({"prompt"}); // is read apart
     readers_["logprobs"] = [&p](const Json &v) { p.logprobs = whole("logprobs", v, 0, kMaxLogprobs); };
     only("echo", false);
     only("best_of", 1);
@@ -211,19 +172,11 @@ private:
 
   const Json &body_;
   CompletionRequest result_;
-  Readers readers_;
+  ChatFields &fields_;
+  FieldReaders readers_;
   bool wanted_ = false, chosen_ = false;
   int64_t chosenCount_ = 0;
 };
-
-std::vector<int32_t> chatIds(const Json &body, Model &model) {
-  if (!body.contains("messages") || !body["messages"].is_array() || body["messages"].empty())
-    wrong("messages", "a list of at least one message", body.contains("messages") ? body["messages"] : Json());
-  for (const Json &message : body["messages"])
-    if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
-      wrong("messages", "objects with a \"role\"", message);
-  return model.encodeChat(body["messages"].dump());
-}
 
 std::vector<int32_t> textIds(const Json &body, Model &model) {
   Json prompt = body.contains("prompt") ? body["prompt"] : Json();
@@ -252,11 +205,15 @@ std::vector<Request> CompletionRequest::requests() const {
 }
 
 CompletionRequest readCompletion(const Json &body, bool chat, Model &model, bool mayStream) {
-  CompletionRequest result = BodyReader(body, chat, mayStream).read();
+  ChatFields fields;
+  CompletionRequest result = BodyReader(body, chat, mayStream, fields).read();
   if (auto bad = check(result.request.sampling, model.manifest().model.vocab))
     throw BadRequest(bad->field, "expected " + bad->expected + ", got " + bad->got);
   try {
-    result.request.prompt = chat ? chatIds(body, model) : textIds(body, model);
+    if (chat)
+      fields.prepare(model, result);
+    else
+      result.request.prompt = textIds(body, model);
   } catch (const BadRequest &) {
     throw;
   } catch (const Error &error) {
@@ -271,7 +228,8 @@ CompletionRequest readCompletion(const Json &body, bool chat, Model &model, bool
 
 std::vector<std::string> completionFields(bool chat, bool mayStream) {
   const Json none;
-  const BodyReader reader(none, chat, mayStream);
+  ChatFields fields;
+  const BodyReader reader(none, chat, mayStream, fields);
   std::vector<std::string> names;
   for (const auto &[name, read] : reader.readers())
     names.push_back(name);

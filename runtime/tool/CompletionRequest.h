@@ -8,8 +8,10 @@
 #ifndef LLMC_RUNTIME_TOOL_COMPLETIONREQUEST_H
 #define LLMC_RUNTIME_TOOL_COMPLETIONREQUEST_H
 
+#include "runtime/chat/AnswerParser.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/grammar/ConstraintSource.h"
+#include "runtime/tool/JsonFields.h"
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,12 +21,6 @@
 namespace llmc {
 
 class Model;
-
-/// A mistake of whoever sent the request: `param` is the field, empty where there is none.
-struct BadRequest : Error {
-  BadRequest(const std::string &param, const std::string &message) : Error(param.empty() ? message : param + ": " + message), param(param) {}
-  std::string param;
-};
 
 inline constexpr int64_t kMaxChoices = 128;
 inline constexpr int kMaxJsonDepth = 64;
@@ -45,6 +41,8 @@ struct CompletionRequest {
   Request request; // the prompt's ids and all parameters
   std::string constraintField; // that says what the answer is held by; empty: none does
   std::optional<ConstraintSource> constraint;
+  AnswerFormat answer; // of chats: what to look for in the text
+  std::shared_ptr<const nlohmann::ordered_json> repeated; // not null: of /v1/responses; what the answer repeats
 
   /// The requests of the choices: seeds follow each other.
   std::vector<Request> requests() const;

@@ -9,14 +9,67 @@ namespace llmc {
 
 using Json = nlohmann::ordered_json;
 
+using Kind = AnswerPiece::Kind;
+
+Choice::Choice(const Tokenizer &tokenizer, const SamplingParams &params, const AnswerFormat *format)
+    : output_(tokenizer, params, format ? format->marks : std::vector<int32_t>()) {
+  if (format && !format->plain())
+    parser_.emplace(*format);
+}
+
 bool Choice::feed(const SampledToken &token) {
   if (!token.probabilities.empty())
     probabilities.emplace_back(token.probabilities.begin(), token.probabilities.end());
-  text += output_.feed(token.id);
-  return !output_.stopped();
+  add(output_.feed(token.id));
+  reasoning_ += parser_ && parser_->thinks();
+  return !output_.stopped() && !(parser_ && parser_->complete());
 }
 
-const char *Choice::finishReason(const Sequence &s) const { return output_.stopped() || s.finish == Finish::Stop ? "stop" : "length"; }
+void Choice::add(const std::string &text) {
+  if (parser_)
+    parser_->feed(text, pieces);
+  else if (!text.empty())
+    addPiece(pieces, {Kind::Content, text, 0, {}});
+}
+
+// By a limit, not by the model or the request.
+bool Choice::cut(const Sequence &s) const { return !output_.stopped() && s.finish != Finish::Stop; }
+
+void Choice::finish(const Sequence &s) {
+  add(output_.flush());
+  if (parser_)
+    parser_->finish(cut(s), pieces);
+}
+
+ChoiceEnd Choice::end(const Sequence &s) const {
+  const bool calls = parser_ && parser_->calls();
+  return {cut(s) ? "length" : calls ? "tool_calls" : "stop", s.generated(), s.cached, reasoning_};
+}
+
+AnswerParts::AnswerParts(const AnswerPieces &pieces) {
+  for (const AnswerPiece &piece : pieces)
+    switch (piece.kind) {
+    case Kind::Content:
+      content += piece.text;
+      break;
+    case Kind::Reasoning:
+      reasoning += piece.text;
+      break;
+    case Kind::Call:
+      calls.push_back({piece.call, piece.id, piece.text, {}});
+      break;
+    case Kind::Arguments:
+      calls.back().arguments += piece.text;
+      break;
+    case Kind::Failed:
+      calls.pop_back();
+      break;
+    }
+}
+
+Json callOf(const std::string &id, const std::string &name, const std::string &arguments) {
+  return {{"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", arguments}}}};
+}
 
 static Json describe(const Tokenizer &tokenizer, const TokenProbability &p) {
   const std::string_view bytes = tokenizer.tokenBytes(p.id);
@@ -69,13 +122,25 @@ Json logprobsOf(const Tokenizer &tokenizer, bool chat, std::span<const TokenRow>
 }
 
 Json usageOf(uint64_t prompt, std::span<const ChoiceEnd> ends) {
-  uint64_t generated = 0;
-  for (const ChoiceEnd &end : ends)
+  uint64_t generated = 0, reasoning = 0;
+  for (const ChoiceEnd &end : ends) {
     generated += end.generated;
+    reasoning += end.reasoning;
+  }
   return {{"prompt_tokens", prompt},
           {"completion_tokens", generated},
           {"total_tokens", prompt + generated},
-          {"prompt_tokens_details", {{"cached_tokens", ends.empty() ? 0 : ends[0].cached}}}};
+          {"prompt_tokens_details", {{"cached_tokens", ends.empty() ? 0 : ends[0].cached}}},
+          {"completion_tokens_details", {{"reasoning_tokens", reasoning}}}};
+}
+
+static Json messageOf(const AnswerParts &parts) {
+  Json message{{"role", "assistant"}, {"content", parts.content.empty() && !parts.calls.empty() ? Json() : Json(parts.content)}, {"refusal", nullptr}};
+  if (!parts.reasoning.empty())
+    message["reasoning_content"] = parts.reasoning;
+  for (const AnswerParts::Call &call : parts.calls)
+    message["tool_calls"].push_back(callOf(call.id, call.name, call.arguments));
+  return message;
 }
 
 Json completionBody(const CompletionRequest &request, const std::string &id, const std::string &model, const Tokenizer &tokenizer,
@@ -88,10 +153,11 @@ Json completionBody(const CompletionRequest &request, const std::string &id, con
   const bool logprobs = request.request.sampling.logprobs >= 0;
   for (size_t i = 0; i < choices.size(); ++i) {
     Json choice{{"index", i}};
+    const AnswerParts parts(choices[i]->pieces);
     if (request.chat)
-      choice["message"] = {{"role", "assistant"}, {"content", choices[i]->text}, {"refusal", nullptr}};
+      choice["message"] = messageOf(parts);
     else
-      choice["text"] = choices[i]->text;
+      choice["text"] = parts.content;
     choice["logprobs"] = logprobs ? logprobsOf(tokenizer, request.chat, choices[i]->probabilities) : Json();
     choice["finish_reason"] = ends[i].finish;
     body["choices"].push_back(std::move(choice));

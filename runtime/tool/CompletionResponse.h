@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,29 +20,48 @@ using TokenRow = std::vector<TokenProbability>;
 
 /// How an answer ended.
 struct ChoiceEnd {
-  const char *finish = ""; // "stop", "length"
-  uint64_t generated = 0, cached = 0; // tokens
+  const char *finish = ""; // "stop", "length", "tool_calls"
+  uint64_t generated = 0, cached = 0, reasoning = 0; // tokens; the last: of those generated
 };
 
 /// One of the n answers to a request, as its tokens come.
 class Choice {
 public:
-  Choice(const Tokenizer &tokenizer, const SamplingParams &params) : output_(tokenizer, params) {}
+  /// `format` outlives it; null: all text is content.
+  Choice(const Tokenizer &tokenizer, const SamplingParams &params, const AnswerFormat *format = nullptr);
 
-  /// False: a stop string is complete.
+  /// False: a stop string is complete, or the one call that may be.
   bool feed(const SampledToken &token);
-  void finish() { text += output_.flush(); }
-  const char *finishReason(const Sequence &sequence) const;
-  ChoiceEnd end(const Sequence &s) const { return {finishReason(s), s.generated(), s.cached}; }
+  /// What was held back comes; `sequence` has ended.
+  void finish(const Sequence &sequence);
+  ChoiceEnd end(const Sequence &sequence) const;
 
   // What has come so far; whoever hands it on as it comes takes it.
-  std::string text;
+  AnswerPieces pieces;
   std::vector<TokenRow> probabilities; // a row each token, if the request asks for them
 
 private:
+  void add(const std::string &text);
+  bool cut(const Sequence &sequence) const;
+
   TextOutput output_;
+  std::optional<AnswerParser> parser_;
+  uint64_t reasoning_ = 0;
 };
 
+/// The parts of an answer that is complete.
+struct AnswerParts {
+  explicit AnswerParts(const AnswerPieces &pieces);
+  struct Call {
+    size_t index; // in the pieces
+    std::string id, name, arguments;
+  };
+  std::string content, reasoning;
+  std::vector<Call> calls; // but those that failed
+};
+
+/// A call as messages have it.
+nlohmann::ordered_json callOf(const std::string &id, const std::string &name, const std::string &arguments);
 /// The value of "logprobs", as the interface of chats or of texts has it.
 nlohmann::ordered_json logprobsOf(const Tokenizer &tokenizer, bool chat, std::span<const TokenRow> rows);
 nlohmann::ordered_json usageOf(uint64_t prompt, std::span<const ChoiceEnd> ends);

@@ -1,5 +1,6 @@
 //===- Flags.cpp ----------------------------------------------------------===//
 #include "runtime/tool/Flags.h"
+#include "runtime/chat/ToolFormat.h"
 #include "runtime/tool/Numbers.h"
 
 #include <algorithm>
@@ -140,6 +141,19 @@ void addLoadFlags(CLI::App &app, LoadFlags &flags) {
   app.add_flag("--ptx", flags.ptx, "GPU: let the driver compile the kernels' PTX, even where the package has machine code");
   app.add_flag("--no-graphs", flags.noGraphs, "GPU: launch the kernels of every step one by one, without CUDA graphs");
   app.add_flag("--sync-launches", flags.syncLaunches, "GPU: wait for every kernel, so that an error names the one that failed");
+}
+
+template <typename Format> static std::vector<std::string> namesOf(std::span<const Format> formats) {
+  std::vector<std::string> names{"auto", "none"};
+  for (const Format &format : formats)
+    names.push_back(format.name);
+  return names;
+}
+
+void addFormatFlags(CLI::App &app, LoadFlags &flags) {
+  addChoice(app, "--tool-format", flags.toolFormat, namesOf(toolFormats()), "how the model writes calls of tools (default: found out from its chat template)");
+  addChoice(app, "--reasoning-format", flags.reasoningFormat, namesOf(reasoningFormats()),
+            "how it marks what it thinks; none: that is content (default: found out from its chat template)");
 }
 
 void addPrefixCacheFlag(CLI::App &app, bool &on, const std::string &help) {

@@ -28,6 +28,8 @@ void addSize(CLI::App &app, const std::string &flag, uint64_t &value, const std:
 /// The part of addLoadFlags that says where package and weights are, and the threads that read them.
 void addWeightsFlags(CLI::App &app, LoadFlags &flags);
 void addLoadFlags(CLI::App &app, LoadFlags &flags);
+/// --tool-format and --reasoning-format: how answers are read
+void addFormatFlags(CLI::App &app, LoadFlags &flags);
 /// --prefix-cache=off|on
 void addPrefixCacheFlag(CLI::App &app, bool &on, const std::string &help);
 

@@ -16,6 +16,7 @@ struct LoadFlags {
   bool map = false;
   uint64_t device = 0; // of a package for a GPU, as the next three
   bool ptx = false, noGraphs = false, syncLaunches = false;
+  std::string toolFormat = "auto", reasoningFormat = "auto"; // names of ToolFormat.h, "none", or "auto": as the template has it
 };
 
 } // namespace llmc

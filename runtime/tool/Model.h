@@ -2,6 +2,7 @@
 #ifndef LLMC_RUNTIME_TOOL_MODEL_H
 #define LLMC_RUNTIME_TOOL_MODEL_H
 
+#include "runtime/chat/ChatTraits.h"
 #include "runtime/device/Device.h"
 #include "runtime/device/cuda/Survey.h"
 #include "runtime/engine/ChatPrompt.h"
@@ -35,9 +36,13 @@ public:
   /// Ids of plain text, with one beginning-of-sequence token in front where the model's tokenizer adds one. `special`:
   /// what looks like a control token is one. Throws Error if there is no token.
   std::vector<int32_t> encode(const std::string &text, bool special = false);
+  /// The chat template, made when first asked for. Throws Error where the package has none.
+  const ChatPrompt &chat();
+  /// What it can do, as far as LoadFlags do not say otherwise.
+  const ChatTraits &chatTraits();
   /// Ids of a conversation (JSON list of {"role", "content"}), with the opening of the answer unless `options` say
-  /// otherwise.
-  std::vector<int32_t> encodeChat(const std::string &messagesJson, const ChatPrompt::Options &options = {});
+  /// otherwise. `rendered`: gets the text.
+  std::vector<int32_t> encodeChat(const std::string &messagesJson, const ChatPrompt::Options &options = {}, std::string *rendered = nullptr);
   /// The vocabulary for grammars, made when first asked for.
   std::shared_ptr<const GrammarTokens> grammarTokens();
   /// Throws GrammarError. What was asked for lately is there.
@@ -68,6 +73,7 @@ private:
   std::optional<Manifest> manifest_;
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatPrompt> chat_;
+  std::optional<ChatTraits> traits_;
   std::shared_ptr<const GrammarTokens> grammarTokens_;
   ConstraintCache constraints_;
   uint64_t tokenizerBytes_ = 0;

@@ -16,7 +16,7 @@ std::vector<int32_t> Model::encode(const std::string &text, bool special) {
   return ids;
 }
 
-std::vector<int32_t> Model::encodeChat(const std::string &messagesJson, const ChatPrompt::Options &options) {
+const ChatPrompt &Model::chat() {
   if (!chat_) {
     const std::string source = templateSource();
     if (source.empty())
@@ -26,8 +26,27 @@ std::vector<int32_t> Model::encodeChat(const std::string &messagesJson, const Ch
     chat_.emplace(t, source);
     templateSeconds += secondsSince(start);
   }
+  return *chat_;
+}
+
+const ChatTraits &Model::chatTraits() {
+  if (!traits_) {
+    const ChatPrompt &prompt = chat();
+    traits_ = traitsOf(prompt.chatTemplate(), prompt.bosToken(), prompt.eosToken());
+    if (flags_.toolFormat != "auto")
+      traits_->tools = findToolFormat(flags_.toolFormat);
+    else if (!traits_->takesTools)
+      traits_->tools = findToolFormat("hermes"); // ToolPrompt.h
+    if (flags_.reasoningFormat != "auto")
+      traits_->reasoning = findReasoningFormat(flags_.reasoningFormat);
+  }
+  return *traits_;
+}
+
+std::vector<int32_t> Model::encodeChat(const std::string &messagesJson, const ChatPrompt::Options &options, std::string *rendered) {
+  const ChatPrompt &prompt = chat();
   const auto start = std::chrono::steady_clock::now();
-  std::vector<int32_t> ids = chat_->encode(messagesJson, options);
+  std::vector<int32_t> ids = prompt.encode(messagesJson, options, rendered);
   templateSeconds += secondsSince(start);
   return ids;
 }

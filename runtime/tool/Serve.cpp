@@ -97,9 +97,10 @@ Command addServe(CLI::App &app, const std::string &name) {
   for (const char *flag : {"--max-queue", "--replicas"})
     sub->get_option(flag)->group("Scheduling");
   addLoadFlags(*sub, flags->load);
+  addFormatFlags(*sub, flags->load);
   sub->get_option("--context")->description("longest prompt and answer of a request in tokens (default: 8192, at most the model's)");
   sub->get_option("--kv-memory")->description("memory of the KV cache, for all requests (default: two of the longest)");
-  sub->footer("Routes: POST /v1/chat/completions, /v1/completions, /v1/files, /v1/batches, /tokenize, /detokenize;\n"
+  sub->footer("Routes: POST /v1/chat/completions, /v1/completions, /v1/responses, /v1/files, /v1/batches, /tokenize, /detokenize;\n"
               "GET /v1/models, /health, /ready, /metrics, /openapi.json, and a page for people at /.\n"
               "docs/serve.md in llmc's sources lists the fields; what is not known or not supported is refused by name.\n"
               "Example:\n  " + name + " serve --port 8080 --kv-memory=4GiB\n"

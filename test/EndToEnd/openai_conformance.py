@@ -65,6 +65,56 @@ def chats(client, model):
     check("content in parts", client.chat.completions.create(model=model, messages=parts, temperature=0, max_tokens=24).choices[0].message.content == want)
 
 
+TOOL = {"name": "get_weather", "description": "Current weather in a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
+
+
+def tools(client, model):
+    """The model may call or not; streamed and not it does the same."""
+    def ask(**more):
+        return client.chat.completions.create(model=model, **{"messages": [{"role": "user", "content": "Call get_weather for Paris."}], "temperature": 0, "max_tokens": 64,
+                                                              "tools": [{"type": "function", "function": TOOL}], **more})
+
+    whole = ask().choices[0]
+    calls = [(c.function.name, c.function.arguments) for c in whole.message.tool_calls or []]
+    check("tools", (whole.finish_reason == "tool_calls") == bool(calls) or whole.finish_reason == "length", whole)
+    with client.chat.completions.stream(model=model, messages=[{"role": "user", "content": "Call get_weather for Paris."}], temperature=0, max_tokens=64,
+                                        tools=[{"type": "function", "function": TOOL}]) as stream:
+        for _ in stream:
+            pass
+        last = stream.current_completion_snapshot.choices[0]  # the final one is refused by the client if it was cut
+    check("tools, streamed", [(c.function.name, c.function.arguments) for c in last.message.tool_calls or []] == calls and (last.message.content or "") == (whole.message.content or ""), last)
+    check("tool_choice none", ask(tool_choice="none").choices[0].message.tool_calls is None)
+    call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{\"city\": \"Paris\"}"}}
+    told = ask(messages=[{"role": "user", "content": "How warm is it in Paris?"}, {"role": "assistant", "tool_calls": [call]},
+                         {"role": "tool", "tool_call_id": "call_1", "content": "{\"celsius\": 21}"}], tool_choice="none").choices[0]
+    check("results of tools", "21" in told.message.content, told.message.content)
+
+
+def responses(client, model):
+    question = MESSAGES[0]["content"]
+    whole = client.responses.create(model=model, input=question, temperature=0, max_output_tokens=24, store=False, metadata={"k": "v"})
+    want = client.chat.completions.create(model=model, messages=MESSAGES, temperature=0, max_tokens=24).choices[0].message.content
+    check("responses", whole.output_text == want and whole.status in ("completed", "incomplete") and whole.metadata == {"k": "v"}, whole)
+    check("responses: usage", whole.usage.total_tokens == whole.usage.input_tokens + whole.usage.output_tokens, whole.usage)
+    with client.responses.stream(model=model, input=question, temperature=0, max_output_tokens=24) as stream:
+        events = list(stream)
+    kinds, last = [event.type for event in events], events[-1].response
+    check("responses, streamed", last.output_text == want and last.status == whole.status and kinds[0] == "response.created" and "response.output_text.delta" in kinds, kinds)
+    items = [{"role": "user", "content": [{"type": "input_text", "text": question}]}]
+    check("responses: items and instructions", client.responses.create(model=model, input=items, instructions="Answer briefly.", temperature=0, max_output_tokens=24).output_text)
+    told = client.responses.create(model=model, temperature=0, max_output_tokens=40, tool_choice="none", tools=[{"type": "function", "strict": False, **TOOL}], input=[
+        {"role": "user", "content": "How warm is it in Paris?"},
+        {"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": "{\"city\": \"Paris\"}"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "{\"celsius\": 21}"}])
+    check("responses: results of tools", "21" in told.output_text, told.output_text)
+    for param, value in (("previous_response_id", "resp_1"), ("store", True), ("background", True), ("truncation", "auto")):
+        try:
+            check(f"responses: {param} is refused", False, client.responses.create(model=model, input="x", **{param: value}))
+        except openai.BadRequestError as error:
+            check(f"responses: {param} is refused", error.param == param, error.message)
+
+
 def texts(client, model):
     root = str(client.base_url).removesuffix("/v1/")
 
@@ -124,8 +174,7 @@ def refused(client, model):
         return client.chat.completions.create(**{"model": model, "messages": MESSAGES, "max_tokens": 4, **more})
 
     for param, value in (("temperature", -1), ("top_p", 1.5), ("max_tokens", -1), ("n", 0), ("stop", [""]), ("top_logprobs", 21), ("seed", "x"),
-                         ("messages", []), ("response_format", {"type": "xml"}), ("tools", [{"type": "function", "function": {"name": "f"}}]),
-                         ("reasoning_effort", "low"), ("stream_options", {"include_usage": True}), ("logit_bias", {"x": 1}),
+                         ("messages", []), ("response_format", {"type": "xml"}), ("tools", "f"), ("reasoning_effort", "low"), ("functions", []), ("stream_options", {"include_usage": True}), ("logit_bias", {"x": 1}),
                          ("modalities", ["audio"]), ("prediction", {"type": "content", "content": "x"})):
         try:
             check(f"{param} is refused", False, ask(**{param: value}))
@@ -183,7 +232,7 @@ def main():
     url, model = sys.argv[1:3]
     client = openai.OpenAI(base_url=url + "/v1", api_key="key", timeout=120, max_retries=0)
     check("models", [m.id for m in client.models.list()] == [model] and client.models.retrieve(model).id == model)
-    for part in (chats, texts, held, refused, together, batches):
+    for part in (chats, tools, responses, texts, held, refused, together, batches):
         part(client, model)
     response = client.chat.completions.with_raw_response.create(model=model, messages=MESSAGES, max_tokens=1, extra_headers={"x-request-id": "mine"})
     check("request ids come back", response.headers["x-request-id"] == "mine")

@@ -92,7 +92,7 @@ TEST_F(Serving, RefusesByName) {
       {chatBody("x", {{"stream", 1}}), "stream", "stream: expected true or false, got 1"},
       {chatBody("x", {{"stream_options", {{"include_usage", true}}}}), "stream_options", "expected \"stream\": true with it"},
       {chatBody("x", {{"stream", true}, {"stream_options", {{"every", 1}}}}), "stream_options.every", "unknown or not supported"},
-      {chatBody("x", {{"tools", {1}}}), "tools", "nothing else is supported"},
+      {chatBody("x", {{"tools", {1}}}), "tools[0]", "expected an object"},
       {chatBody("x", {{"foo", 1}}), "foo", "foo: unknown or not supported"},
       {chatBody("x", {{"prompt", "x"}}), "prompt", "prompt: unknown or not supported"},
       {chatBody("x", {{"messages", Json::array()}}), "messages", "at least one message"},

@@ -5,6 +5,7 @@
 #include "runtime/server/OpenApi.h"
 #include "runtime/server/Page.h"
 #include "runtime/server/Routes.h"
+#include "runtime/tool/ResponsesRequest.h"
 #include "test/ErrorOf.h"
 
 #include <set>
@@ -81,11 +82,10 @@ TEST(OpenApi, IsWhatIsServed) {
   for (const Route &route : routes())
     got.insert(std::string(route.method) + " " + route.path + (route.open ? " open" : ""));
   EXPECT_EQ(got, wanted);
-  for (bool chat : {true, false}) {
+  for (const auto &[schema, taken] : {std::pair("ChatRequest", completionFields(true, true)), {"TextRequest", completionFields(false, true)}, {"ResponsesRequest", responsesFields()}}) {
     std::set<std::string> fields;
-    for (const auto &[name, schema] : file["components"]["schemas"][chat ? "ChatRequest" : "TextRequest"]["properties"].items())
+    for (const auto &[name, field] : file["components"]["schemas"][schema]["properties"].items())
       fields.insert(name);
-    const std::vector<std::string> taken = completionFields(chat, true);
     EXPECT_EQ(std::set<std::string>(taken.begin(), taken.end()), fields);
   }
 }

@@ -1,5 +1,6 @@
 // batch and simulate.
 #include "RunTool.h"
+#include "ScriptedPackage.h"
 
 #include <chrono>
 #include <csignal>
@@ -149,7 +150,7 @@ TEST_F(BatchTool, ErrorsAreInTheirLines) {
       {chat("", "x", {{"max_tokens", 3}, {"max_completion_tokens", 4}}), "max_completion_tokens"},
       {chat("", "x", {{"n", 0}}), "n: expected a whole number from 1 to 128, got 0"},
       {chat("", "x", {{"stream", true}}), "stream: expected false"},
-      {chat("", "x", {{"tools", {1}}}), "tools: expected [] (nothing else is supported)"},
+      {chat("", "x", {{"tools", {1}}}), "tools[0]: expected an object, got 1"},
       {chat("", "x", {{"response_format", {{"type", "xml"}}}}), "response_format: expected \"type\": \"text\", \"json_object\" or \"json_schema\", got {\"type\":\"xml\"}"},
       {chat("", "x", {{"response_format", "json"}}), "response_format: expected \"type\""},
       {chat("", "x", {{"response_format", {{"type", "json_schema"}}}}), "response_format.json_schema: expected an object, got null"},
@@ -176,7 +177,7 @@ TEST_F(BatchTool, ErrorsAreInTheirLines) {
       {completion("", std::string(97, 'a')), "prompt: expected at most 96 tokens (the context length), got 97"},
       {completion("", "a", {{"echo", true}}), "echo: expected false"},
       {Json{{"custom_id", "x"}, {"method", "GET"}, {"url", "/v1/completions"}, {"body", {}}}, "method: expected POST, got GET"},
-      {Json{{"custom_id", "x"}, {"method", "POST"}, {"url", "/v1/embeddings"}, {"body", {}}}, "url: expected /v1/chat/completions or"},
+      {Json{{"custom_id", "x"}, {"method", "POST"}, {"url", "/v1/embeddings"}, {"body", {}}}, "url: expected /v1/chat/completions, /v1/completions or /v1/responses, got"},
       {Json{{"custom_id", 3}, {"method", "POST"}}, "custom_id: expected a string, got number"},
       {Json{1}, "expected an object with custom_id"}};
   std::vector<Json> lines;
@@ -213,6 +214,27 @@ TEST_F(BatchTool, ErrorsAreInTheirLines) {
 }
 
 // Killed again and again, at any moment: in the end every request has been answered once, with the same text.
+TEST_F(BatchTool, ToolsAndResponses) {
+  ScriptedPackage({{'a', {"Yes.", "<tool_call>{\"name\": \"f\", \"arguments\": {}}", "</tool_call>"}}})
+      .write(*folder_ / "tools", "{% for t in tools or [] %}{{ t.function.name }}{% endfor %}{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}"
+                                 "<tool_call>{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}</tool_call>{% endfor %}{% endfor %}", LLMC_STUB);
+  const Json tool{{"type", "function"}, {"function", {{"name", "f"}}}};
+  write("in.jsonl", {chat("1", "a", {{"tools", {tool}}}),
+                     {{"custom_id", "2"}, {"method", "POST"}, {"url", "/v1/responses"}, {"body", {{"input", "a"}, {"temperature", 0}, {"tools", {{{"type", "function"}, {"name", "f"}}}}}}},
+                     {{"custom_id", "3"}, {"method", "POST"}, {"url", "/v1/responses"}, {"body", {{"input", "a"}, {"stream", true}}}}});
+  std::filesystem::remove(path("out.jsonl"));
+  ASSERT_EQ(run({"batch", path("in.jsonl"), "-o", path("out.jsonl")}, "", "tools").code, 0);
+  const std::map<std::string, Json> all = results("out.jsonl");
+  const Json choice = all.at("1")["body"]["choices"][0], output = all.at("2")["body"]["output"];
+  EXPECT_EQ(choice["finish_reason"], "tool_calls");
+  EXPECT_EQ(choice["message"]["content"], "Yes.");
+  EXPECT_EQ(choice["message"]["tool_calls"][0]["function"]["name"], "f");
+  ASSERT_EQ(output.size(), 2u);
+  EXPECT_EQ(output[1]["name"], "f");
+  EXPECT_EQ(all.at("3")["status_code"], 400);
+  EXPECT_EQ(all.at("3")["body"]["error"]["param"], "stream");
+}
+
 TEST_F(BatchTool, GoesOnAfterKill9) {
   std::vector<Json> lines;
   for (int i = 0; i < 120; ++i)

@@ -1,5 +1,6 @@
 //===- ChatFields.cpp -----------------------------------------------------===//
 #include "runtime/tool/ChatFields.h"
+#include "runtime/chat/ToolGrammar.h"
 #include "runtime/chat/ToolPrompt.h"
 #include "runtime/tool/CompletionRequest.h"
 #include "runtime/tool/Model.h"
@@ -53,7 +54,7 @@ void ChatFields::readTools(const Json &value) {
     if (const Json &parameters = member(function, "parameters"); !parameters.is_null() && !parameters.is_object())
       wrong(field + ".function.parameters", "an object (a JSON schema)", parameters);
     if (const Json &strict = member(function, "strict"); !strict.is_null() && boolean(field + ".function.strict", strict))
-      wrong(field + ".function.strict", "false (nothing else is supported)", strict);
+      strict_ = true;
     for (size_t j = 0; j < i; ++j)
       if (value[j]["function"]["name"] == function["name"])
         wrong(field + ".function.name", "a name that no other tool has", function["name"]);
@@ -203,6 +204,27 @@ static std::vector<int32_t> marksOf(const AnswerFormat &format, const Tokenizer 
   return ids;
 }
 
+// The answer has calls and nothing else.
+void ChatFields::holdToCalls(Model &model, CompletionRequest &request) const {
+  if (request.constraint)
+    throw BadRequest(request.constraintField, "expected none beside a tool_choice that demands a call");
+  const AnswerFormat &answer = request.answer;
+  std::string key = std::string("tools ") + answer.tools->name + (answer.parallel ? " parallel" : "") + (answer.reasoning ? answer.reasoning->name : "") + (answer.opened ? " opened" : "");
+  for (const std::string &function : answer.functions)
+    key += " " + function;
+  std::vector<ToolFunction> all;
+  for (const Json &tool : tools_)
+    all.push_back({tool["function"]["name"], member(tool["function"], "parameters")});
+  try {
+    request.request.constraint = model.constraints().get(key + "\n" + tools_.dump(), model.grammarTokens(), [&] {
+      GrammarBuilder builder;
+      return builder.build(addToolCalls(builder, answer, all));
+    });
+  } catch (const GrammarError &error) {
+    throw BadRequest("tools", error.what());
+  }
+}
+
 void ChatFields::prepare(Model &model, CompletionRequest &request) {
   const ChatTraits &traits = model.chatTraits();
   checkMessages(traits, model.chat().chatTemplate());
@@ -211,8 +233,6 @@ void ChatFields::prepare(Model &model, CompletionRequest &request) {
       throw BadRequest("chat_template_kwargs." + key, "expected variables that the model's template uses, got one that it does not mention");
   setEffort(model);
   Choice choice = this->choice();
-  if (choice.required)
-    wrong("tool_choice", "\"none\" or \"auto\" (nothing else is supported)", choice_);
   ChatPrompt::Options options;
   if (!choice.functions.empty()) {
     if (!traits.tools)
@@ -236,6 +256,10 @@ void ChatFields::prepare(Model &model, CompletionRequest &request) {
   // Without variables a template that opens no answer has this of a message.
   const bool opens = traits.opensAnswer || !variables_.empty();
   request.answer.opened = traits.reasoning && opens && rendered.ends_with(traits.reasoning->open);
+  if (choice.required)
+    holdToCalls(model, request);
+  else if (strict_ && request.answer.tools)
+    throw BadRequest("tools", "expected \"strict\": true only with a tool_choice that demands a call: other answers are not held by schemas");
 }
 
 } // namespace llmc

@@ -41,11 +41,12 @@ private:
   std::vector<std::string> functions() const;
   void checkMessages(const ChatTraits &traits, const ChatTemplate &chatTemplate);
   void setEffort(Model &model);
+  void holdToCalls(Model &model, CompletionRequest &request) const;
 
   Json messages_, tools_ = Json::array(), variables_ = Json::object();
   Json choice_; // as it came
   std::string effort_;
-  bool parallel_ = true, showReasoning_ = true;
+  bool parallel_ = true, showReasoning_ = true, strict_ = false;
 };
 
 } // namespace llmc

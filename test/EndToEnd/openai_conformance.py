@@ -85,6 +85,10 @@ def tools(client, model):
         last = stream.current_completion_snapshot.choices[0]  # the final one is refused by the client if it was cut
     check("tools, streamed", [(c.function.name, c.function.arguments) for c in last.message.tool_calls or []] == calls and (last.message.content or "") == (whole.message.content or ""), last)
     check("tool_choice none", ask(tool_choice="none").choices[0].message.tool_calls is None)
+    for choice in ("required", {"type": "function", "function": {"name": "get_weather"}}):
+        held = ask(tool_choice=choice, parallel_tool_calls=False, max_tokens=200).choices[0]
+        calls = held.message.tool_calls or []
+        check(f"tool_choice {choice}", held.finish_reason == "tool_calls" and len(calls) == 1 and isinstance(json.loads(calls[0].function.arguments)["city"], str), held)
     call = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{\"city\": \"Paris\"}"}}
     told = ask(messages=[{"role": "user", "content": "How warm is it in Paris?"}, {"role": "assistant", "tool_calls": [call]},
                          {"role": "tool", "tool_call_id": "call_1", "content": "{\"celsius\": 21}"}], tool_choice="none").choices[0]

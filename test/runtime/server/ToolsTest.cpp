@@ -10,7 +10,7 @@ namespace {
 const std::string kToolTemplate =
     "{% for t in tools or [] %}{{ t.function.name }}{% endfor %}{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}<tool_call>"
     "{\"name\": \"{{ c.function.name }}\", \"arguments\": {{ c.function.arguments | tojson }}}</tool_call>{% endfor %}{% endfor %}"
-    "{% if enable_thinking %}<think>{% elif add_generation_prompt and shout %}{{ shout }}{% endif %}{# </think> #}";
+    "{% if enable_thinking %}<think>{% endif %}{# </think> #}";
 
 const std::vector<Script> kScripts{
     {'a', {"Sure.", "\n<tool_call>", "{\"name\": \"look\", \"arg", "uments\": {\"city\": \"P", "aris\"}", "}\n</tool", "_call>"}},
@@ -203,12 +203,14 @@ TEST_F(Tools, RefusedByName) {
       {{{"tools", {{{"type", "function"}}}}}, "tools[0].function", "an object"},
       {function({{"name", "a b"}}), "tools[0].function.name", "1 to 64 letters"},
       {function({{"name", std::string(65, 'a')}}), "tools[0].function.name", "1 to 64 letters"},
-      {function({{"strict", true}}), "tools[0].function.strict", "nothing else is supported"},
+      {function({{"strict", true}}), "tools", "only with a tool_choice that demands a call"},
+      {function({{"strict", 1}}), "tools[0].function.strict", "true or false"},
       {function({{"parameters", 1}}), "tools[0].function.parameters", "a JSON schema"},
       {function({{"returns", 1}}), "tools[0].function.returns", "unknown or not supported"},
       {{{"tools", {toolOf("look"), toolOf("look")}}}, "tools[1].function.name", "a name that no other tool has"},
       {{{"tools", std::vector<Json>(129, toolOf("look"))}}, "tools", "at most 128"},
-      {{{"tool_choice", "required"}}, "tool_choice", "nothing else is supported"},
+      {{{"tool_choice", "required"}, {"response_format", {{"type", "json_object"}}}}, "response_format", "expected none beside a tool_choice that demands a call"},
+      {{{"tool_choice", "required"}, {"tools", {{{"type", "function"}, {"function", {{"name", "f"}, {"parameters", {{"not", Json::object()}}}}}}}}}, "tools", "this keyword is not supported"},
       {{{"tool_choice", 1}}, "tool_choice", "\"none\", \"auto\", \"required\" or an object"},
       {{{"tool_choice", {{"type", "function"}, {"function", {{"name", "other"}}}}}}, "tool_choice.function.name", "the name of one of the tools"},
       {{{"tool_choice", "required"}, {"tools", Json::array()}}, "tool_choice", "expected tools with it"},
@@ -236,6 +238,27 @@ TEST_F(Tools, RefusedByName) {
     EXPECT_EQ(r.status, 400);
     EXPECT_NE(errorOf(r).find(part), std::string::npos) << errorOf(r);
   }
+}
+
+// A model that would say something else is held to calls of the tools.
+TEST_F(Tools, CallsThatAreDemanded) {
+  startTools();
+  Json find = toolOf("find");
+  find["function"]["strict"] = true;
+  find["function"]["parameters"] = {{"type", "object"}, {"properties", {{"n", {{"type", "integer"}, {"maximum", 9}, {"minimum", 0}}}}}, {"required", {"n"}}, {"additionalProperties", false}};
+  const Json noSpace{{"9", -100}, {"10", -100}, {"13", -100}, {"32", -100}}; // but where nothing else may come
+  for (const Json &demand : {Json("required"), Json{{"type", "function"}, {"function", {{"name", "find"}}}}})
+    for (bool parallel : {true, false}) {
+      const Json answer = choice(ask("x", {{"tools", {find}}, {"tool_choice", demand}, {"parallel_tool_calls", parallel}, {"max_tokens", 80}, {"logit_bias", noSpace}}));
+      const Json &calls = answer["message"]["tool_calls"];
+      ASSERT_GE(calls.size(), 1u) << answer;
+      EXPECT_TRUE(answer["finish_reason"] == "tool_calls" || answer["finish_reason"] == "length");
+      EXPECT_EQ(calls[0]["function"]["name"], "find");
+      const Json arguments = Json::parse(calls[0]["function"]["arguments"].get<std::string>());
+      EXPECT_TRUE(arguments.size() == 1 && arguments["n"].is_number_integer()) << arguments;
+      if (!parallel)
+        EXPECT_EQ(answer["finish_reason"], "tool_calls");
+    }
 }
 
 TEST_F(Tools, SomeOfTheToolsMayBeAllowed) {

@@ -334,11 +334,11 @@ Expression JsonSchemaReader::object(const Json &s, const std::string &path, uint
   if (s.contains("required") && !s["required"].is_array())
     fail(path + ".required", "expected a list of names, got " + shown(s["required"]));
   if (s.contains("required"))
-    for (const Json &name : s["required"])
+    for (const Json &name : s["required"]) {
       if (!name.is_string())
         fail(path + ".required", "expected a list of names, got " + shown(s["required"]));
-      else
-        required.push_back(name.get<std::string>());
+      required.push_back(name.get<std::string>());
+    }
   // What is not said to be open is closed, but for an object of which nothing is said.
   const bool open = s.contains("additionalProperties") ? s["additionalProperties"] != false : !s.contains("properties");
   const Json &others = s.contains("additionalProperties") ? s["additionalProperties"] : yes;

@@ -5,6 +5,7 @@
 #include "runtime/tool/Numbers.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace llmc {
 
@@ -23,7 +24,7 @@ static HttpError noSuch(const std::string &what, const std::string &id) {
 /// A part of a list as the query asks: `limit`, and `after` an id; `others`: what else it may have.
 static HttpResponse part(const HttpRequest &request, std::vector<Json> all, uint64_t most, uint64_t usual, std::initializer_list<const char *> others) {
   uint64_t limit = usual;
-  std::string after;
+  std::optional<std::string> after;
   for (const auto &[key, value] : queryOf(request.target)) {
     if (key == "limit") {
       if (!parseCount(value, limit) || limit < 1 || limit > most)
@@ -35,10 +36,10 @@ static HttpResponse part(const HttpRequest &request, std::vector<Json> all, uint
     }
   }
   auto begin = all.begin();
-  if (!after.empty()) {
-    begin = std::find_if(all.begin(), all.end(), [&](const Json &item) { return item["id"] == after; });
+  if (after) {
+    begin = std::find_if(all.begin(), all.end(), [&](const Json &item) { return item["id"] == *after; });
     if (begin == all.end())
-      throw BadRequest("after", "expected an id of the list, got " + after.substr(0, 60));
+      throw BadRequest("after", "expected an id of the list, got \"" + after->substr(0, 60) + "\"");
     ++begin;
   }
   const auto end = begin + std::min<ptrdiff_t>(ptrdiff_t(limit), all.end() - begin);

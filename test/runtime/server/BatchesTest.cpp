@@ -123,7 +123,7 @@ TEST_F(BatchServing, Lists) {
       after = page["last_id"];
     }
     EXPECT_EQ(seen.size(), what == std::string("batches") ? 3u : 6u);
-    for (const char *bad : {"limit=0", "limit=x", "limit=1000000", "after=none", "foo=1", "after=%"})
+    for (const char *bad : {"limit=0", "limit=x", "limit=1000000", "after=none", "after=", "foo=1", "after=%"})
       EXPECT_EQ(get(path + "?" + bad).status, 400) << bad;
   }
   EXPECT_EQ(get("/v1/files?purpose=batch_output").json()["data"].size(), 3u);

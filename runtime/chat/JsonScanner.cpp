@@ -1,5 +1,6 @@
 //===- JsonScanner.cpp ----------------------------------------------------===//
 #include "runtime/chat/JsonScanner.h"
+#include "llmc/Support/HexDigit.h"
 
 namespace llmc {
 
@@ -94,7 +95,7 @@ JsonScanner::Result JsonScanner::string(char c) {
   if (state_ == State::Hex) {
     if (--hex_ == 0)
       state_ = State::String;
-    return isDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') ? Result::More : Result::Bad;
+    return hexDigit(c) >= 0 ? Result::More : Result::Bad;
   }
   if (c == '\\')
     state_ = State::Escape;

@@ -1,5 +1,6 @@
 //===- Gbnf.cpp -----------------------------------------------------------===//
 #include "runtime/grammar/Gbnf.h"
+#include "llmc/Support/HexDigit.h"
 #include "runtime/grammar/GrammarLimits.h"
 #include "runtime/tokenizer/Utf8.h"
 
@@ -200,17 +201,12 @@ private:
   }
 
   uint32_t hex(unsigned digits) {
-    uint32_t value = 0;
-    for (unsigned i = 0; i < digits; ++i) {
-      const char c = ended() ? '\0' : text_[at_++];
-      const int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-      if (digit < 0)
-        fail("expected " + std::to_string(digits) + " hexadecimal digits");
-      value = value * 16 + uint32_t(digit);
-    }
-    if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF))
+    const std::optional<uint32_t> value = readHex(text_, at_, digits);
+    if (!value)
+      fail("expected " + std::to_string(digits) + " hexadecimal digits");
+    if (*value > 0x10FFFF || (*value >= 0xD800 && *value <= 0xDFFF))
       fail("expected a Unicode character");
-    return value;
+    return *value;
   }
 
   bool repetition(uint32_t &least, uint32_t &most) {

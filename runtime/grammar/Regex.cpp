@@ -1,5 +1,6 @@
 //===- Regex.cpp ----------------------------------------------------------===//
 #include "runtime/grammar/Regex.h"
+#include "llmc/Support/HexDigit.h"
 #include "runtime/grammar/GrammarLimits.h"
 #include "runtime/tokenizer/Utf8.h"
 
@@ -234,15 +235,10 @@ private:
   }
 
   uint32_t hex(unsigned digits) {
-    uint32_t value = 0;
-    for (unsigned i = 0; i < digits; ++i) {
-      const char c = ended() ? '\0' : text_[at_++];
-      const int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
-      if (digit < 0)
-        fail("expected " + std::to_string(digits) + " hexadecimal digits");
-      value = value * 16 + uint32_t(digit);
-    }
-    return value;
+    const std::optional<uint32_t> value = readHex(text_, at_, digits);
+    if (!value)
+      fail("expected " + std::to_string(digits) + " hexadecimal digits");
+    return *value;
   }
 
   CharacterSet escape(bool inClass) {

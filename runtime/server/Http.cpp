@@ -1,5 +1,6 @@
 //===- Http.cpp -----------------------------------------------------------===//
 #include "runtime/server/Http.h"
+#include "llmc/Support/HexDigit.h"
 #include "runtime/tool/CompletionResponse.h"
 
 #include <algorithm>
@@ -30,10 +31,6 @@ HttpResponse errorResponse(const HttpError &error) {
   return response;
 }
 
-static int digit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static std::string decoded(std::string_view text, const char *what, bool plusIsSpace) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -41,7 +38,7 @@ static std::string decoded(std::string_view text, const char *what, bool plusIsS
       result += plusIsSpace && text[i] == '+' ? ' ' : text[i];
       continue;
     }
-    const int high = i + 2 < text.size() ? digit(text[i + 1]) : -1, low = high < 0 ? -1 : digit(text[i + 2]);
+    const int high = i + 2 < text.size() ? hexDigit(text[i + 1]) : -1, low = high < 0 ? -1 : hexDigit(text[i + 2]);
     if (low < 0)
       throw HttpError(400, std::string(what) + ": expected two hexadecimal digits behind %");
     result += char(high * 16 + low);

@@ -1,6 +1,7 @@
 #include "runtime/tokenizer/Vocabulary.h"
 
 #include "llmc/Support/Error.h"
+#include "llmc/Support/HexDigit.h"
 #include "runtime/tokenizer/Utf8.h"
 
 #include <algorithm>
@@ -72,10 +73,7 @@ std::string llmc::toAlphabet(std::string_view bytes) {
 int llmc::byteOfSpelling(std::string_view s) {
   if (s.size() != 6 || !s.starts_with("<0x") || s[5] != '>')
     return -1;
-  auto digit = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-  };
-  int high = digit(s[3]), low = digit(s[4]);
+  int high = hexDigit(s[3]), low = hexDigit(s[4]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 

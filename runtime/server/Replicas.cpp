@@ -20,10 +20,7 @@ public:
   CpuShare(size_t index, size_t count) {
     if (count == 1 || sched_getaffinity(0, sizeof before_, &before_) != 0)
       return;
-    std::vector<int> cpus;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &before_))
-        cpus.push_back(cpu);
+    const std::vector<int> cpus = ThreadPool::affinity();
     cpu_set_t share;
     CPU_ZERO(&share);
     for (size_t i = index * cpus.size() / count; i < (index + 1) * cpus.size() / count; ++i)

@@ -14,7 +14,9 @@ namespace {
 
 constexpr unsigned kFlushDenormals = 0x8040; // MXCSR: FTZ (bit 15) and DAZ (bit 6)
 
-std::vector<int> affinity() {
+} // namespace
+
+std::vector<int> ThreadPool::affinity() {
   std::vector<int> cpus;
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -24,8 +26,6 @@ std::vector<int> affinity() {
         cpus.push_back(cpu);
   return cpus;
 }
-
-} // namespace
 
 unsigned ThreadPool::availableCpus() {
   unsigned cpus = std::max<size_t>(affinity().size(), 1);

@@ -37,6 +37,8 @@ public:
   /// Inside a body: waits until every thread has come here.
   void barrier(unsigned thread);
 
+  /// Numbers of the CPUs in the calling thread's affinity mask, ascending; none: the system does not say.
+  static std::vector<int> affinity();
   /// CPUs that this process may use (affinity mask and control-group quota), at least 1.
   static unsigned availableCpus();
 

@@ -46,7 +46,7 @@ void llmc::buildPhase(OpPassManager &manager, llvm::StringRef phase, const Model
   else if (phase == "decided")
     lm::buildLMDecidePipeline(manager, {options.compute, options.kvType, LLMC_KV_BLOCK, options.fuseQuantize, cuda});
   else if (phase == "tile")
-    manager.addPass(createLMToTilePass({cuda, options.trapChecks}));
+    manager.addPass(createLMToTilePass({cuda, options.trapChecks, options.linearTile}));
   else if (phase == "planned")
     manager.addPass(createRTPlanArenaPass({options.maxTokens, options.maxSeqs, options.maxLogits, cuda ? kCudaRowPad : LLMC_ROW_PAD}));
 }

@@ -1,6 +1,7 @@
 //===- CompileCommand.cpp - llmc compile ----------------------------------===//
 #include "Commands.h"
 
+#include "llmc/Conversion/LMToTile.h"
 #include "llmc/Support/Text.h"
 #include "llmc/Target/KernelCompiler.h"
 #include "llmc/Target/TargetInfo.h"
@@ -65,7 +66,8 @@ static void checkForm(const CompileOptions &options, const std::string &emit, co
     if (emit == form && (gpu != nullptr) == (emit == "asm"))
       throw UsageError("--emit: expected " + std::string(gpu ? "llvm, ptx, cubin or object" : "llvm, asm or object") +
                        " of the code for " + (gpu ? gpu->name : "a CPU") + ", got " + quote(emit));
-  for (auto [given, flag] : {std::pair(options.ptxOnly, "--ptx-only"), std::pair(options.ir.trapChecks, "--trap-checks")})
+  for (auto [given, flag] : {std::pair(options.ptxOnly, "--ptx-only"), std::pair(options.ir.trapChecks, "--trap-checks"),
+                             std::pair(!options.ir.linearTile.empty(), "--linear-tile")})
     if (given && !gpu)
       throw UsageError(std::string(flag) + ": expected a GPU as --target, got cpu");
 }
@@ -98,6 +100,8 @@ void llmc::compileCommand(int argc, char **argv) {
                "what to write; cubin: -o is a folder");
   flags.toggle("ptx-only", options.ptxOnly, true, "GPU: PTX without cubins, not assembled and not gated here");
   flags.toggle("trap-checks", model.options.trapChecks, true, "GPU: kernels check token ids and block tables");
+  flags.choice("linear-tile", model.options.linearTile, linearTileNames(),
+               "GPU: the tile of dense products of more than 64 tokens, for measuring (the best by the measured table)");
   flags.choice("stop-after", options.stopAfter, phases, "write the IR after this phase");
   flags.toggle("locations", options.locations, true, "print names of values with the IR, so that llmc-opt can go on from it");
   flags.text("print-ir-after", model.options.printAfter, "PASS|all", "IR after a pass, on stderr");

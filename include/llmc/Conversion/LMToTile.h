@@ -3,6 +3,8 @@
 #define LLMC_CONVERSION_LMTOTILE_H
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace mlir {
 class Pass;
@@ -16,7 +18,11 @@ namespace llmc {
 struct LMToTileOptions {
   bool cuda = false;
   bool trapChecks = false; ///< kernels check block and token ids and trap (CUDA only)
+  std::string linearTile;  ///< of linearTileNames(): takes the products of more than 64 tokens that have a choice (CUDA only)
 };
+
+/// The tiles that schedules of dense products on a GPU choose from.
+std::vector<std::string> linearTileNames();
 
 /// `lm-to-tile`: each lm op of func @step becomes an rt.dispatch of tile.kernel ops (made in the module). The module gets
 /// the attribute `tile.target`.

@@ -33,6 +33,7 @@ struct ModelOptions {
   bool fuseQKV = true, fuseGateUp = true, fuseResidual = true, fuseQuantize = true;
   bool reference = true;           // the oracle, for verify; never part of a cuda package
   bool trapChecks = false;         // cuda: kernels check ids and block tables
+  std::string linearTile;          // cuda: of linearTileNames(); empty: the best by the measured table
   std::string printAfter;          // a pass, or "all"; IR goes to stderr
   bool remarks = false;            // why something was not fused, on stderr
 };

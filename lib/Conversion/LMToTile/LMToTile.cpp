@@ -30,10 +30,12 @@ struct LMToTilePass : PassWrapper<LMToTilePass, OperationPass<ModuleOp>> {
   explicit LMToTilePass(const LMToTileOptions &options) {
     target = options.cuda ? "cuda" : "cpu";
     trapChecks = options.trapChecks;
+    linearTile = options.linearTile;
   }
 
   Option<std::string> target{*this, "target", llvm::cl::desc("cpu or cuda"), llvm::cl::init("cpu")};
   Option<bool> trapChecks{*this, "trap-checks", llvm::cl::desc("check block and token ids (cuda)"), llvm::cl::init(false)};
+  Option<std::string> linearTile{*this, "linear-tile", llvm::cl::desc("tile of products of more than 64 tokens (cuda)")};
 
   StringRef getArgument() const override { return "lm-to-tile"; }
   StringRef getDescription() const override { return "lower the ops of @step to dispatches of tile kernels"; }
@@ -52,6 +54,8 @@ struct LMToTilePass : PassWrapper<LMToTilePass, OperationPass<ModuleOp>> {
     SmallVector<NamedAttribute> facts{b.getNamedAttr("name", b.getStringAttr(target))};
     if (trapChecks)
       facts.push_back(b.getNamedAttr("trap_checks", b.getUnitAttr()));
+    if (!linearTile.empty())
+      facts.push_back(b.getNamedAttr("linear_tile", b.getStringAttr(linearTile)));
     getOperation()->setAttr("tile.target", b.getDictionaryAttr(facts));
     splitPartialGroups(step);
     RewritePatternSet patterns(&getContext());

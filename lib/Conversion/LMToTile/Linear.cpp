@@ -237,10 +237,11 @@ static Epilogue epilogueOf(lm::LinearOp op, int64_t panels) {
   return !op.getResidual() ? Epilogue::None : panels % 8 ? Epilogue::RaggedResidual : Epilogue::Residual;
 }
 
-static SmallVector<LinearSchedule> schedulesOf(const Product &p, Epilogue epilogue, int64_t panels, const std::optional<NormedRows> &normed = {}) {
+static SmallVector<LinearSchedule> schedulesOf(Operation *op, const Product &p, Epilogue epilogue, int64_t panels,
+                                               const std::optional<NormedRows> &normed = {}) {
   if (p.arith == lm::Arith::BF16 && p.format == tile::Format::BF16Pairs)
     return pairSchedules();
-  SmallVector<LinearSchedule> schedules = linearSchedules(p.arith, p.wide(), p.needs(epilogue), panels, p.k, p.unpacks());
+  SmallVector<LinearSchedule> schedules = linearSchedules(p.arith, p.wide(), p.needs(epilogue), panels, p.k, p.unpacks(), wantedTile(op));
   if (normed)
     addNormedSchedules(schedules, *normed);
   return schedules;
@@ -264,7 +265,7 @@ uint32_t llmc::rowsNormedByUsers(lm::RMSNormOp norm) {
     int64_t k = pad32(weight.getShape()[1]);
     Product p{*op.getArith(), formatOf(*weight.getLayout()), k, 0, 0};
     p.gated = gated;
-    return p.wide() ? rowsNormed(schedulesOf(p, epilogue, panelColumns / 16).front(), k, stepColumns(op, k)) : 0;
+    return p.wide() ? rowsNormed(schedulesOf(op, p, epilogue, panelColumns / 16).front(), k, stepColumns(op, k)) : 0;
   };
   if (auto linear = dyn_cast<lm::LinearOp>(user)) {
     int64_t n = pad32(columnsOf(linear.getResult()));
@@ -312,7 +313,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
     buffers.push_back(rowsType(context, n, rewriter.getF32Type()));
 
     int64_t panels = p.n / 16;
-    SmallVector<LinearSchedule> schedules = schedulesOf(p, epilogueOf(op, panels), panels, normed);
+    SmallVector<LinearSchedule> schedules = schedulesOf(op, p, epilogueOf(op, panels), panels, normed);
     if (rotated) {
       LinearSchedule none = schedules.front();
       none.maxRows = left;
@@ -374,7 +375,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     // n is a multiple of 16 (lm-fuse-gate-up); an odd panel leaves 16 columns of padding to be zeroed.
     int64_t pairs = n / 16;
     bool ragged = n % 32;
-    for (const LinearSchedule &schedule : schedulesOf(p, Epilogue::Gated, pairs, normed)) {
+    for (const LinearSchedule &schedule : schedulesOf(op, p, Epilogue::Gated, pairs, normed)) {
       int64_t blocks = p.take(schedule, pairs);
       std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + (normed ? "normed_" : "") + schedule.name.str();
       addVariant(dispatch, schedule, blocks, name, normed, buffers, p, [&](KernelBuilder &k) {

@@ -21,6 +21,11 @@ bool llmc::isForGPU(Operation *op) {
 
 bool llmc::wantsTrapChecks(Operation *op) { return isForGPU(op) && targetOf(op).contains("trap_checks"); }
 
+StringRef llmc::wantedTile(Operation *op) {
+  auto name = isForGPU(op) ? targetOf(op).getAs<StringAttr>("linear_tile") : StringAttr();
+  return name ? name.getValue() : StringRef();
+}
+
 int64_t llmc::stepColumns(Operation *op, int64_t columns) {
   if (!isForGPU(op))
     return 32;

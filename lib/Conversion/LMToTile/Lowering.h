@@ -16,6 +16,8 @@ inline constexpr uint32_t kAllRows = UINT32_MAX;
 /// The target that the enclosing module's `tile.target` names; a CPU without one.
 bool isForGPU(mlir::Operation *op);
 bool wantsTrapChecks(mlir::Operation *op);
+/// The tile that products of many tokens have to take; empty: the best.
+llvm::StringRef wantedTile(mlir::Operation *op);
 
 /// What becomes of one lm op: a dispatch under construction.
 struct Dispatch {

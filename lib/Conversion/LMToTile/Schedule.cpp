@@ -1,6 +1,8 @@
 //===- Schedule.cpp - how linear kernels are blocked ----------------------===//
 
-#include "Schedule.h"
+#include "MeasuredTiles.h"
+
+#include "llmc/Conversion/LMToTile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -56,6 +58,7 @@ static constexpr LinearSchedule kWarpgroups[] = {
     {"w96", UINT32_MAX, 96, 96, 96, 0, 8, 64, 1, true, 1, 1, 278},
     {"w128n64", UINT32_MAX, 128, 128, 128, 0, 4, 64, 1, true, 1, 1, 228},
     {"w128n64p2", UINT32_MAX, 128, 128, 128, 0, 4, 64, 2, true, 1, 1, 228},
+    {"w128n64p4", UINT32_MAX, 128, 128, 128, 0, 4, 64, 4, true, 1, 1, 228},
     {"w128p4", UINT32_MAX, 128, 128, 128, 0, 8, 64, 4, true, 1, 1, 368},
     {"w128p2", UINT32_MAX, 128, 128, 128, 0, 8, 64, 2, true, 1, 1, 368},
     {"w128", UINT32_MAX, 128, 128, 128, 0, 8, 64, 1, true, 1, 1, 368},
@@ -68,8 +71,9 @@ static constexpr LinearSchedule kWarpgroups[] = {
 // Of up to 64 tokens: 64 columns where a weight has few, so that most multiprocessors read some of it.
 static constexpr LinearSchedule kFewWarpgroups[] = {
     {"w32", 32, 32, 32, 32, 0, 8, 64, 1, true},      {"w32n64", 32, 32, 32, 32, 0, 4, 64, 1, true},
-    {"w32n64p2", 32, 32, 32, 32, 0, 4, 64, 2, true}, {"w64", 64, 64, 64, 64, 0, 8, 64, 1, true},
-    {"w64n64", 64, 64, 64, 64, 0, 4, 64, 1, true},   {"w64n64p2", 64, 64, 64, 64, 0, 4, 64, 2, true},
+    {"w32n64p2", 32, 32, 32, 32, 0, 4, 64, 2, true}, {"w32n64p4", 32, 32, 32, 32, 0, 4, 64, 4, true},
+    {"w64", 64, 64, 64, 64, 0, 8, 64, 1, true},      {"w64n64", 64, 64, 64, 64, 0, 4, 64, 1, true},
+    {"w64n64p2", 64, 64, 64, 64, 0, 4, 64, 2, true}, {"w64n64p4", 64, 64, 64, 64, 0, 4, 64, 4, true},
 };
 
 /// A gated product is one of interleaved rows: four pairs of panels where others have eight.
@@ -150,6 +154,12 @@ static int64_t timeOf(const LinearSchedule &tile, int64_t rows, int64_t panels, 
   return kLaunch + std::max<int64_t>(all + end, llvm::divideCeil(rounds, 2) * (products + end));
 }
 
+/// The same, put right by what was measured.
+static int64_t correctedTimeOf(const LinearSchedule &tile, uint32_t rows, int64_t panels, int64_t k, Epilogue epilogue) {
+  auto predict = [&](const MeasuredTile &of, uint32_t at) { return timeOf(tile, at, of.panels, of.k, of.epilogue); };
+  return timeOf(tile, rows, panels, k, epilogue) * measuredPerMille(tile.name, epilogue, panels, k, rows, predict) / 1000;
+}
+
 /// The same of up to 64 tokens. Theirs is the time of copies: of the weight's bytes, or of those that a multiprocessor takes in, weights and
 /// tokens, at most so many at a time and a step at a time.
 static int64_t timeOfFew(const LinearSchedule &tile, int64_t panels, int64_t k, bool gated) {
@@ -166,17 +176,20 @@ static bool fits(const LinearSchedule &tile, Epilogue epilogue) {
   return !(largest && (epilogue == Epilogue::Bias || epilogue == Epilogue::RaggedResidual)) && !(tile.panels == 12 && epilogue == Epilogue::Bias);
 }
 
-/// Of more than 64 tokens: for every number of them the tile that fills the card best.
-static llvm::SmallVector<LinearSchedule> tilesForMany(llvm::ArrayRef<LinearSchedule> table, Epilogue epilogue, int64_t panels, int64_t k) {
+/// Of more than 64 tokens: for every number of them the tile that fills the card best, or the one `wanted`, if it is for such products.
+static llvm::SmallVector<LinearSchedule> tilesForMany(llvm::ArrayRef<LinearSchedule> table, Epilogue epilogue, int64_t panels, int64_t k,
+                                                      llvm::StringRef wanted = {}) {
   constexpr uint32_t kMost = 8192, kStep = 64;
-  constexpr int64_t kPerMille = 30; // so much better has another tile to be: the times are not exact
+  constexpr int64_t kPerMille = 15; // so much better has another tile to be: the times are not exact
   llvm::SmallVector<LinearSchedule> tiles;
   for (const LinearSchedule &tile : table)
     if (tile.stepTime && k > 64 * tile.parts && fits(tile, epilogue)) // a loop of one step is none
       tiles.push_back(tile);
+  if (auto *found = llvm::find_if(tiles, [&](const LinearSchedule &x) { return x.name == wanted; }); found != tiles.end())
+    tiles = {*found};
   llvm::SmallVector<LinearSchedule> classes{tiles.front()};
   for (uint32_t rows = 2 * kStep; rows <= kMost; rows += kStep) {
-    auto time = [&](const LinearSchedule &tile) { return timeOf(tile, rows, panels, k, epilogue); };
+    auto time = [&](const LinearSchedule &tile) { return correctedTimeOf(tile, rows, panels, k, epilogue); };
     const LinearSchedule &best = *std::min_element(tiles.begin(), tiles.end(), [&](const LinearSchedule &x, const LinearSchedule &y) {
       return time(x) != time(y) ? time(x) < time(y) : x.tokens > y.tokens;
     });
@@ -204,11 +217,12 @@ static llvm::SmallVector<LinearSchedule> tilesForFew(bool gated, int64_t panels,
   return classes;
 }
 
-static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule> table, Epilogue epilogue, int64_t panels, int64_t k) {
+static llvm::SmallVector<LinearSchedule> tilesFor(llvm::ArrayRef<LinearSchedule> table, Epilogue epilogue, int64_t panels, int64_t k,
+                                                  llvm::StringRef wanted) {
   constexpr size_t kFixed = 2; // up to w16
   bool gated = epilogue == Epilogue::Gated;
   int64_t blocks = llvm::divideCeil(panels, table.back().panels);
-  llvm::SmallVector<LinearSchedule> classes(table.take_front(kFixed)), many = tilesForMany(table, epilogue, panels, k);
+  llvm::SmallVector<LinearSchedule> classes(table.take_front(kFixed)), many = tilesForMany(table, epilogue, panels, k, wanted);
   llvm::append_range(classes, tilesForFew(gated, panels, k));
   if (classes.back().name == many.front().name) // one class
     classes.pop_back();
@@ -256,12 +270,21 @@ static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, 
   return classes;
 }
 
+std::vector<std::string> llmc::linearTileNames() {
+  std::vector<std::string> names;
+  for (const LinearSchedule &tile : kWarpgroups)
+    if (tile.stepTime)
+      names.push_back(tile.name.str());
+  return names;
+}
+
 llvm::SmallVector<LinearSchedule> llmc::pairSchedules() { return llvm::SmallVector<LinearSchedule>(llvm::ArrayRef(kPairs)); }
 
-llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks) {
+llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks,
+                                                         llvm::StringRef wanted) {
   using Table = llvm::ArrayRef<LinearSchedule>;
   if (arith == lm::Arith::BF16 && wide)
-    return tilesFor(warpgroups(kWarpgroups, epilogue == Epilogue::Gated), epilogue, panels, k);
+    return tilesFor(warpgroups(kWarpgroups, epilogue == Epilogue::Gated), epilogue, panels, k, wanted);
   if (arith == lm::Arith::BF16)
     return tensorCoreSchedules(epilogue, panels, k, unpacks);
   bool codes = arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32;

@@ -33,8 +33,9 @@ inline constexpr int64_t kRasterRows = 8;
 enum class Epilogue { None, Bias, Residual, RaggedResidual, Gated, LongRecords };
 
 /// The classes of an arithmetic for a product of `panels` panels over `k`, ascending; `wide`: dense bf16 weights in whole steps of k, on
-/// a GPU. Measured: docs/performance.md.
-llvm::SmallVector<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks = false);
+/// a GPU; `wanted`: the tile of more than 64 tokens where there is a choice. Measured: docs/performance.md.
+llvm::SmallVector<LinearSchedule> linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks = false,
+                                                  llvm::StringRef wanted = {});
 
 /// The classes of arithmetic bf16 on a CPU, with weights as pairs.
 llvm::SmallVector<LinearSchedule> pairSchedules();

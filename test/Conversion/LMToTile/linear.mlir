@@ -76,6 +76,7 @@ module attributes {tile.target = {name = "cuda"}} {
     // CHECK-SAME: #rt.variant<max_rows = 640, kernel = @linear_bf16_bf16_nk_4096x4096_w160, row_block = 160, col_blocks = 32>
     // CHECK-SAME: #rt.variant<max_rows = 768, kernel = @linear_bf16_bf16_nk_4096x4096_w128n192, row_block = 128, col_blocks = 22>
     // CHECK-SAME: #rt.variant<max_rows = 1024, kernel = @linear_bf16_bf16_nk_4096x4096_w256, row_block = 256, col_blocks = 32>
+    // CHECK-SAME: #rt.variant<max_rows = 1280, kernel = @linear_bf16_bf16_nk_4096x4096_w160, row_block = 160, col_blocks = 32>
     // CHECK-SAME: #rt.variant<max_rows = 4294967295, kernel = @linear_bf16_bf16_nk_4096x4096_w256, row_block = 256, col_blocks = 32>
     %y = lm.linear %x, @w {arith = #lm.arith<bf16>} : (tensor<?x4096xbf16>) -> tensor<?x4096xf32>
     // CHECK: kernel = @gated_bf16_bf16_nk_4096x4096_bf16_w256, row_block = 256, col_blocks = 64>

@@ -98,9 +98,12 @@ public:
   /// before. Whatever else is asked of the device happens behind the steps that were started.
   virtual void enqueue(const llmc_step_v1 &step) { this->step(step); }
   virtual void wait() {}
+  /// The token masks of the step that was started last are filled; an asynchronous device reads them no earlier, and where this is not
+  /// called in wait() or with the next step. What goes wrong is thrown by wait().
+  virtual void masksFilled() {}
   /// Whether enqueue() returns before the step is done.
   virtual bool asynchronous() const { return false; }
-  /// Whether a row's token is known to the next step before the host has it.
+  /// Whether a row's token is known to the next step before the host has it: with a mask only where the device is asynchronous.
   virtual bool choosesOnDevice(const llmc_sampler_v1 &) const { return true; }
   /// Executes the reference program on one whole sequence from position 0.
   /// `logits`: [ids, vocab] or null.

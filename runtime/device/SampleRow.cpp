@@ -10,7 +10,7 @@ bool RowSampler::plainGreedy(const llmc_step_v1 &step, uint32_t row) {
 }
 
 static bool plainly(const llmc_sampler_v1 &s, bool takesProbabilities) {
-  return !changesLogits(s) && !(takesProbabilities && s.logprobs) && (isGreedy(s) || !(s.typical_p < 1));
+  return !shiftsLogits(s) && !(takesProbabilities && s.logprobs) && (isGreedy(s) || !(s.typical_p < 1));
 }
 
 bool RowSampler::plain(const llmc_step_v1 &step, uint32_t row) {

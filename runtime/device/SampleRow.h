@@ -8,11 +8,11 @@ namespace llmc {
 
 class RowSampler {
 public:
-  /// True if the token is the largest logit as the model computed it, and nothing else is wanted of the row: then a
-  /// device may choose it.
+  /// True if the token is the largest logit that its mask leaves, as the model computed it, and nothing else is wanted of the row:
+  /// then a device may choose it.
   static bool plainGreedy(const llmc_step_v1 &step, uint32_t row);
 
-  /// True if the row's logits are used as the model computed them, nothing but the token is wanted, and the filters are
+  /// True if the row's logits are used as the model computed them, a mask apart, nothing but the token is wanted, and the filters are
   /// those of llmc_row_sampler: no typical-p.
   static bool plain(const llmc_step_v1 &step, uint32_t row);
   static bool plain(const llmc_sampler_v1 &sampler); // where all outputs are there

@@ -213,24 +213,30 @@ void Engine::start(Flight &flight, const StepPlan &plan) {
     device_.copyBlocks(plan.copies);
   if (!plan.swapIns.empty())
     device_.swapIn(plan.swapIns);
-  const bool beside = device_.asynchronous(); // a mask is read when the step ends
+  const bool beside = device_.asynchronous(); // masks are wanted when the step's logits are there
   if (!beside)
     fillMasks(flight);
   const auto start = std::chrono::steady_clock::now();
   device_.enqueue(flight.step);
   startSeconds_ += secondsSince(start);
-  if (beside)
+  if (beside && !flying_)
     fillMasks(flight);
 }
 
+/// While a step is under way whose tokens come first, masks of the next one are not known: land() fills them.
 void Engine::fillMasks(Flight &flight) {
-  for (Sequence *s : flight.constrained)
+  for (Sequence *s : flight.constrained) {
+    if (s->finish != Finish::None)
+      continue; // ended by the step before
     try {
       if (!s->matcher->fillMask(s->tokenMask, s->stopIds))
         s->error = "no token of the vocabulary can follow here under the request's constraint";
     } catch (const GrammarError &error) {
       s->error = std::string("constraint: ") + error.what();
     }
+  }
+  if (!flight.constrained.empty())
+    device_.masksFilled();
 }
 
 void Engine::fill(Flight &flight, const StepPlan &plan) {
@@ -252,7 +258,8 @@ void Engine::fill(Flight &flight, const StepPlan &plan) {
       batch.wantLogits(batch.tokens() - 1, &sampler);
       if (s.matcher)
         flight.constrained.push_back(&s);
-      flight.known &= device_.choosesOnDevice(sampler) && !changesLogits(sampler); // penalties look at all tokens before
+      // Penalties look at all tokens before, and so do masks where they must be there when the step starts.
+      flight.known &= device_.choosesOnDevice(sampler) && !(device_.asynchronous() ? shiftsLogits(sampler) : changesLogits(sampler));
     }
   }
   flight.known &= stopAfterOp < 0;
@@ -306,6 +313,8 @@ void Engine::land() {
       accept(flight, s, own);
     }
   }
+  if (flying_ && device_.asynchronous())
+    fillMasks(flights_[first_]);
 }
 
 /// The device has failed in a step: nothing under way counts.

@@ -43,7 +43,8 @@ static bool penalizes(const llmc_sampler_v1 &s) {
   return s.history && s.history_length && (penalizesRepetition(s) || s.presence_penalty != 0 || s.frequency_penalty != 0);
 }
 
-bool changesLogits(const llmc_sampler_v1 &s) { return s.bias_count || s.token_mask || penalizes(s); }
+bool shiftsLogits(const llmc_sampler_v1 &s) { return s.bias_count || penalizes(s); }
+bool changesLogits(const llmc_sampler_v1 &s) { return s.token_mask || shiftsLogits(s); }
 
 namespace {
 

@@ -37,7 +37,9 @@ llmc_sampler_v1 defaultSampler();
 
 // What settings come to; the same question on every device.
 bool isGreedy(const llmc_sampler_v1 &sampler);
-/// Penalties, a bias or a mask change the row.
+/// Penalties or a bias change the row.
+bool shiftsLogits(const llmc_sampler_v1 &sampler);
+/// These or a mask do.
 bool changesLogits(const llmc_sampler_v1 &sampler);
 
 /// Natural logarithm, of the softmax of the logits as the model computed them.

@@ -35,6 +35,7 @@ struct ModuleSizes {
     module.max_tokens = uint32_t(request.options.maxTokens);
     module.max_seqs = uint32_t(request.options.maxSeqs);
     module.max_logits = uint32_t(request.options.maxLogits);
+    module.vocab = uint32_t(request.facts.vocab);
     module.padded_vocab = uint32_t(padded(uint64_t(request.facts.vocab)));
     module.padded_hidden = uint32_t(padded(uint64_t(request.facts.hidden)));
     module.max_context = uint32_t(request.facts.maxContext);
@@ -89,7 +90,7 @@ void llmc::planGPU(const PlanRequest &request, const GPUTarget &target) {
            (std::to_string(request.options.maxSeqs) + " sequences of up to " + std::to_string(request.facts.maxContext) + " tokens").c_str());
   printRow("kv pool", plan.kv, (std::to_string(tokens) + " tokens of " + std::to_string(perToken) + " bytes").c_str());
   printRow("total", plan.onDevice());
-  printRow("pinned on the host", plan.stepStaging + plan.outputStaging);
+  printRow("pinned on the host", plan.stepStaging + plan.maskStaging + plan.outputStaging);
   if (request.memory) {
     uint64_t rest = plan.weights + plan.arena + plan.step + (64u << 20); // the runtime leaves as much to the driver
     uint64_t blocks = (request.memory - std::min(rest, request.memory)) / (perToken * LLMC_KV_BLOCK);

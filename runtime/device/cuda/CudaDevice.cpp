@@ -41,6 +41,8 @@ void CudaDevice::load(const DevicePayload &payload) {
   kv_ = DeviceMemory(*gpu_, plan_.kv, "KV pool");
   stepMemory_ = DeviceMemory(*gpu_, plan_.step, "step buffers");
   staging_ = PinnedMemory(*gpu_, plan_.stepStaging, "step buffers");
+  if (plan_.maskStaging)
+    masks_ = PinnedMemory(*gpu_, plan_.maskStaging, "token masks");
   output_ = PinnedMemory(*gpu_, plan_.outputStaging, "outputs");
   if (plan_.numSlots)
     swap_ = PinnedMemory(*gpu_, plan_.swap, "swap space");
@@ -53,12 +55,16 @@ void CudaDevice::load(const DevicePayload &payload) {
   buffers_.emplace(module(), module().program, stepShape(plan_.numBlocks));
   const llmc_program_v1 &program = module().program;
   for (uint32_t i = 0; i < program.num_launches; ++i)
-    for (uint32_t a = 0; a < program.launches[i].num_args; ++a)
-      samples_ |= program.launches[i].args[a].kind == LLMC_ARG_STEP && program.launches[i].args[a].value == LLMC_FIELD_SAMPLERS;
+    for (const llmc_arg_v1 &arg : std::span(program.launches[i].args, program.launches[i].num_args)) {
+      samples_ |= arg.kind == LLMC_ARG_STEP && arg.value == LLMC_FIELD_SAMPLERS;
+      if (arg.kind == LLMC_ARG_ARENA && arg.value == program.ids_offset) // the last: others may have had the place before
+        choice_ = i;
+    }
   launches_.emplace(*gpu_, module().program, *kernels_,
                     ProgramBases{arena_.address(), weights_.address(), kv_.address(), stepMemory_.address()});
   graphs_.emplace(*gpu_, module().program, *launches_);
   previousOnDevice_.emplace(*gpu_);
+  maskOnDevice_.emplace(*gpu_);
   for (unsigned set = 0; set < kStepSets; ++set)
     landed_.push_back(std::make_unique<EventHandle>(*gpu_, kEventDisableTiming));
   previousIds_.assign(module().max_logits, 0);
@@ -130,14 +136,19 @@ void CudaDevice::enqueue(const llmc_step_v1 &s) {
     checkStep(module(), s, plan_.numBlocks);
   if (flying_ == kStepSets)
     throw Error("step: expected at most " + std::to_string(kStepSets - 1) + " under way, got " + std::to_string(flying_));
+  if (flying_)
+    masksFilled();
   if (flying_ && !idsOnly(flights_[firstFlight_].step)) // its rows lie where this one will write
     finish(flights_[firstFlight_]);
   const unsigned set = (firstFlight_ + flying_) % kStepSets;
   Flight &flight = flights_[set];
-  flight = {s, set, false, -1, -1};
+  flight = {};
+  flight.step = s, flight.set = set;
+  for (uint32_t i = 0; s.samplers && i < s.num_logits; ++i)
+    flight.masked |= s.samplers[i].token_mask != nullptr;
   start(flight);
   ++flying_;
-  if (idsOnly(s) && !observer_ && !timer_)
+  if (flight.masked || (idsOnly(s) && !observer_ && !timer_))
     return;
   finish(flights_[firstFlight_]); // in their order
   finish(flight);
@@ -151,6 +162,8 @@ void CudaDevice::wait() {
     CudaDevice &device;
     ~Landed() { device.firstFlight_ = (device.firstFlight_ + 1) % kStepSets, --device.flying_; }
   } landed{*this};
+  if (flying_ == 1)
+    masksFilled(); // of a later step they may not be yet
   finish(flight);
 }
 
@@ -185,12 +198,63 @@ void CudaDevice::start(Flight &flight) {
       takePreviousIds(s);
     launchAll(s);
     flight.first = firstInFlight_, flight.last = lastInFlight_;
-    if (idsChosen(s))
-      driver.check(driver.cuMemcpyDtoHAsync(idsStaging(flight.set), arena_.address() + module().program.ids_offset,
-                                            s.num_logits * sizeof(int32_t), gpu_->stream()),
-                   "cuMemcpyDtoHAsync");
-    landed_[flight.set]->record();
+    if (!flight.masked)
+      bringIds(flight);
   });
+}
+
+void CudaDevice::bringIds(const Flight &flight) {
+  const Driver &driver = gpu_->driver();
+  if (idsChosen(flight.step))
+    driver.check(driver.cuMemcpyDtoHAsync(idsStaging(flight.set), arena_.address() + module().program.ids_offset,
+                                          flight.step.num_logits * sizeof(int32_t), gpu_->stream()),
+                 "cuMemcpyDtoHAsync");
+  landed_[flight.set]->record();
+}
+
+void CudaDevice::masksFilled() {
+  if (!flying_)
+    return;
+  Flight &flight = flights_[(firstFlight_ + flying_ - 1) % kStepSets];
+  if (!flight.masked)
+    return;
+  flight.masked = false;
+  try {
+    applyMasks(flight);
+  } catch (const Error &) {
+    flight.failed = std::current_exception();
+  }
+}
+
+/// Behind a step's launches: by its masks the GPU chooses the rows' tokens once more.
+void CudaDevice::applyMasks(Flight &flight) {
+  const Current current(*this, flight);
+  guarded([&] {
+    const Driver &driver = gpu_->driver();
+    const llmc_program_v1 &program = module().program;
+    if (const uint32_t rows = endsEarly(module(), flight.step) ? 0 : maskRows(flight.step)) {
+      const MaskSpace space(module());
+      const Pointer to = stepMemory_.address() + stepMemory_.bytes() - space.bytes, masks = to + space.rows * sizeof(uint32_t);
+      const uint64_t bytes = (space.rows + rows * space.words) * sizeof(uint32_t);
+      driver.check(driver.cuMemcpyHtoDAsync(to, masks_.data(), bytes, gpu_->stream()), "cuMemcpyHtoDAsync");
+      maskOnDevice_->launch(arena_.address() + program.logits_offset, module().padded_vocab, module().vocab, to, masks, rows);
+      launches_->launch(choice_, *buffers_, buffers_->plan(program.launches[choice_]), /*early=*/false);
+    }
+    bringIds(flight);
+  });
+}
+
+/// Puts the masks by which the GPU chooses, and their rows, into masks_; how many.
+uint32_t CudaDevice::maskRows(const llmc_step_v1 &s) {
+  const MaskSpace space(module());
+  auto *rows = reinterpret_cast<uint32_t *>(masks_.data()), *masks = rows + space.rows;
+  uint32_t count = 0;
+  for (uint32_t i = 0; idsChosen(s) && i < s.num_logits; ++i)
+    if (s.samplers[i].token_mask && chosenOnDevice(s, i)) {
+      std::copy_n(s.samplers[i].token_mask, space.words, masks + count * space.words);
+      rows[count++] = i;
+    }
+  return count;
 }
 
 void CudaDevice::takePreviousIds(const llmc_step_v1 &s) {
@@ -205,6 +269,8 @@ void CudaDevice::takePreviousIds(const llmc_step_v1 &s) {
 void CudaDevice::finish(Flight &flight) {
   if (flight.done)
     return;
+  if (flight.failed)
+    std::rethrow_exception(std::exchange(flight.failed, nullptr));
   const llmc_step_v1 &s = flight.step;
   const Current current(*this, flight);
   guarded([&] {
@@ -256,8 +322,10 @@ void CudaDevice::launchAll(const llmc_step_v1 &s) {
     reportBursts(count);
 }
 
-/// Programs without the samplers' field choose the largest logit.
+/// Programs without the samplers' field choose the largest logit. A mask changes logits, which are wanted as they were.
 bool CudaDevice::chosenOnDevice(const llmc_step_v1 &s, uint32_t row) const {
+  if (s.out_logits && s.samplers[row].token_mask)
+    return false;
   return samples_ ? RowSampler::plain(s, row) : RowSampler::plainGreedy(s, row);
 }
 

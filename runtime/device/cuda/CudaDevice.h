@@ -2,7 +2,8 @@
 //
 // Everything is allocated at load. A step is one transfer of its inputs, the launch list on one stream (as one CUDA graph where
 // steps of its form come again), and one transfer of what the host wants: ids where the GPU may choose them, else rows of logits.
-// Where it is ids alone, the next step may be started before they are there: it finds them on the GPU.
+// Where it is ids alone, the next step may be started before they are there: it finds them on the GPU. Masks may come while the step
+// runs; its tokens are then chosen once more, by them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
@@ -14,10 +15,12 @@
 #include "runtime/device/SampleRow.h"
 #include "runtime/device/StepBuffers.h"
 #include "runtime/device/cuda/Kernels.h"
+#include "runtime/device/cuda/MaskLogits.h"
 #include "runtime/device/cuda/MemoryPlan.h"
 #include "runtime/device/cuda/PreviousIds.h"
 #include "runtime/device/cuda/StepGraphs.h"
 
+#include <exception>
 #include <optional>
 
 namespace llmc::cuda {
@@ -34,6 +37,7 @@ public:
   void step(const llmc_step_v1 &step) override;
   void enqueue(const llmc_step_v1 &step) override;
   void wait() override;
+  void masksFilled() override;
   bool asynchronous() const override { return true; }
   bool choosesOnDevice(const llmc_sampler_v1 &sampler) const override;
   void reference(std::span<const int32_t> ids, float *logits) override;
@@ -63,10 +67,15 @@ private:
     llmc_step_v1 step{};
     unsigned set = 0;   // of pinned memory and events
     bool done = false;  // its outputs are filled
+    bool masked = false; // tokens are yet to be chosen by masks
     int64_t first = -1, last = -1; // ops that may be running, for messages; -1: none
+    std::exception_ptr failed;     // after it was started
   };
   class Current;
   void start(Flight &flight);
+  void applyMasks(Flight &flight);
+  uint32_t maskRows(const llmc_step_v1 &step);
+  void bringIds(const Flight &flight);
   void finish(Flight &flight);
   bool idsOnly(const llmc_step_v1 &step) const;
   bool idsChosen(const llmc_step_v1 &step) const;
@@ -80,6 +89,7 @@ private:
   void output(const Flight &flight);
   bool chosenOnDevice(const llmc_step_v1 &step, uint32_t row) const;
   bool samples_ = false; // the program draws tokens itself
+  uint32_t choice_ = 0;  // its launch that chooses them
   void outputLogits(const llmc_step_v1 &step, bool idsChosen);
   void outputHidden(const llmc_step_v1 &step);
   void rowsToStaging(uint64_t arenaOffset, uint32_t first, uint32_t count, uint64_t rowBytes);
@@ -99,12 +109,14 @@ private:
   std::optional<KernelSet> kernels_;
   DeviceMemory weights_, arena_, kv_, stepMemory_;
   PinnedMemory swap_;
+  PinnedMemory masks_; // of the step that was started last
   PinnedMemory staging_, output_; // kStepSets each: staging_: step buffers; output_: ids [max_logits], then rows, once
   std::optional<EventHandle> before_, after_;
   std::optional<StepBuffers> buffers_;
   std::optional<LaunchList> launches_;
   std::optional<StepGraphs> graphs_;
   std::optional<PreviousIds> previousOnDevice_;
+  std::optional<MaskLogits> maskOnDevice_;
   std::vector<std::unique_ptr<EventHandle>> landed_; // by set: the step's ids are on the host
 
   std::vector<int32_t> previousIds_; // output slots of the last step that is done

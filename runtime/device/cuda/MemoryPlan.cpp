@@ -45,6 +45,9 @@ uint64_t wantedBlocks(const llmc_module_v1 &m, const DeviceOptions &options) {
 
 } // namespace
 
+MaskSpace::MaskSpace(const llmc_module_v1 &m)
+    : rows(m.program.ids_offset == UINT64_MAX ? 0 : m.max_logits), words((uint64_t(m.vocab) + 31) / 32), bytes(rows * (1 + words) * sizeof(uint32_t)) {}
+
 StepBufferShape stepShape(uint32_t numBlocks) { return {kRowPad, true, numBlocks}; }
 
 MemoryPlan planMemory(const llmc_module_v1 &m, const DeviceOptions &options, const FreeMemory &memory) {
@@ -52,11 +55,12 @@ MemoryPlan planMemory(const llmc_module_v1 &m, const DeviceOptions &options, con
   MemoryPlan plan;
   const uint64_t stepBytes = StepBuffers(m, m.program, stepShape(0)).capacity();
   plan.stepStaging = kStepSets * stepBytes;
+  plan.maskStaging = MaskSpace(m).bytes;
   const uint64_t row = uint64_t(std::max(m.padded_vocab, m.padded_hidden)) * sizeof(float);
   plan.outputStaging = std::max(row, std::min(kOutputStaging, m.max_logits * row)) + kStepSets * uint64_t(m.max_logits) * sizeof(int32_t);
   plan.weights = rounded(m.weights_bytes);
   plan.arena = rounded(m.program.arena_bytes);
-  plan.step = rounded(stepBytes);
+  plan.step = rounded(stepBytes + plan.maskStaging);
 
   const uint64_t wanted = wantedBlocks(m, options);
   if (wanted == 0)
@@ -88,7 +92,7 @@ Ledger MemoryPlan::ledger() const {
   ledger.add("arena", arena, MemoryKind::Device);
   ledger.add("kv pool", kv, MemoryKind::Device);
   ledger.add("step buffers", step, MemoryKind::Device);
-  ledger.add("pinned buffers", stepStaging + outputStaging, MemoryKind::Pinned);
+  ledger.add("pinned buffers", stepStaging + maskStaging + outputStaging, MemoryKind::Pinned);
   if (swap)
     ledger.add("swap space", swap, MemoryKind::Pinned);
   return ledger;

@@ -21,12 +21,18 @@ struct FreeMemory {
 /// Every allocation of the device, in bytes as allocated. Nothing else is allocated, and nothing after load.
 struct MemoryPlan {
   uint64_t weights = 0, arena = 0, kv = 0, step = 0; // on the GPU, multiples of 2 MiB
-  uint64_t stepStaging = 0, outputStaging = 0;       // pinned on the host
+  uint64_t stepStaging = 0, maskStaging = 0, outputStaging = 0; // pinned on the host
   uint64_t swap = 0;                                 // likewise
   uint32_t numBlocks = 0, numSlots = 0;
 
   uint64_t onDevice() const { return weights + arena + kv + step; }
   Ledger ledger() const;
+};
+
+/// Rows and masks of a step (MaskLogits): behind its other inputs on the GPU, and in maskStaging.
+struct MaskSpace {
+  explicit MaskSpace(const llmc_module_v1 &module);
+  uint64_t rows, words, bytes; // at most; of a mask; of all: row numbers, then masks
 };
 
 /// The inputs of a step on the GPU.

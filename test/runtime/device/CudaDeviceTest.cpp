@@ -5,11 +5,13 @@
 #include "runtime/engine/Batch.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/engine/Score.h"
+#include "runtime/grammar/ConstraintSource.h"
 
 #include <cstring>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <random>
+#include <regex>
 
 using namespace llmc;
 using namespace llmc::cuda;
@@ -222,6 +224,113 @@ TEST_F(Cuda, OverlapChangesNoToken) {
       EXPECT_EQ(engine.blocks().available(), engine.blocks().total());
       for (const auto &s : sequences)
         answers[overlap == Overlap::Auto].emplace_back(std::vector<int32_t>(s->output().begin(), s->output().end()), s->finish);
+    }
+    ASSERT_EQ(answers[0], answers[1]) << "trace " << trace;
+  }
+}
+
+// Masks may come after the step was started; the GPU takes what they forbid out of the logits, and nothing but ids comes to the host.
+TEST_F(Cuda, MasksThatComeLate) {
+  load();
+  std::vector<uint32_t> mask((fake::kVocab + 31) / 32);
+  llmc_sampler_v1 masked = defaultSampler();
+  masked.token_mask = mask.data();
+  EXPECT_TRUE(device->choosesOnDevice(masked));
+  Batch batch(*device), next(*device);
+  const int32_t block[] = {1};
+  for (const std::vector<int32_t> &allowed : {std::vector<int32_t>{40, 41, 77}, {3}, {200, 201, 202, 203, 204}}) {
+    const std::vector<float> row = fake::expectedLogits({9});
+    const int32_t want = *std::max_element(allowed.begin(), allowed.end(), [&](int32_t a, int32_t b) { return row[size_t(a)] < row[size_t(b)]; });
+    std::fill(mask.begin(), mask.end(), 0);
+    fill(batch, masked);
+    next.clear();
+    next.add({}, 1, block, 1);
+    const llmc_sampler_v1 greedy = defaultSampler();
+    next.wantLogits(0, &greedy);
+    const unsigned downloads = gpu.downloads;
+    device->enqueue(batch.step());
+    for (int32_t id : allowed)
+      mask[size_t(id) / 32] |= 1u << (id % 32);
+    device->masksFilled();
+    device->enqueue(next.step());
+    std::fill(mask.begin(), mask.end(), 0); // has been read
+    device->wait();
+    EXPECT_EQ(batch.outIds()[1], want);
+    device->wait();
+    EXPECT_EQ(next.outIds()[0], best(fake::expectedLogits({9, want}))) << "the next step finds it on the GPU";
+    EXPECT_EQ(gpu.downloads - downloads, 2u) << "ids alone";
+  }
+}
+
+// Who takes the logits gets them as the model computed them; who asks for the step in one has its masks at once.
+TEST_F(Cuda, MasksLeaveLogitsThatAreWanted) {
+  load();
+  std::vector<uint32_t> mask((fake::kVocab + 31) / 32);
+  mask[1] = 1u << 1; // 33
+  llmc_sampler_v1 masked = defaultSampler();
+  masked.token_mask = mask.data();
+  Batch batch(*device);
+  fill(batch, masked);
+  device->step(batch.step());
+  EXPECT_EQ(batch.outIds(), std::vector<int32_t>(3, 33));
+  std::vector<float> out(3 * fake::kVocab);
+  llmc_step_v1 step = batch.step();
+  step.out_logits = out.data();
+  device->step(step);
+  EXPECT_EQ(batch.outIds(), std::vector<int32_t>(3, 33));
+  const std::vector<float> want = fake::expectedLogits({200, 7});
+  EXPECT_EQ(0, std::memcmp(out.data() + 2 * fake::kVocab, want.data(), want.size() * 4));
+  const int32_t spoiled[] = {fake::kNanToken}, block[] = {3};
+  batch.clear();
+  batch.add(spoiled, 0, block);
+  batch.wantLogits(0, &masked);
+  device->step(batch.step());
+  EXPECT_EQ(batch.outIds()[0], Sampler::kBadLogits) << "a mask hides nothing";
+  device->zeroBlocks(block);
+}
+
+// Answers held by a grammar beside others: texts of it, and the tokens without overlap.
+TEST_F(Cuda, ConstraintsWithOverlap) {
+  load({.kvTokens = 320});
+  std::vector<std::string> spellings(fake::kVocab);
+  for (int b = 0; b < 256; ++b)
+    spellings[size_t(b)] = std::string(1, char(b));
+  const auto tokens = std::make_shared<GrammarTokens>(std::move(spellings));
+  std::vector<std::shared_ptr<Constraint>> constraints{nullptr};
+  const std::vector<const char *> patterns = {"[a-f]{5}-(yes|no)", "x+", "(ab|cd){1,9}\\.", "[0-9]{1,3}(,[0-9]{1,3}){0,3}"};
+  for (const char *pattern : patterns)
+    constraints.push_back(std::make_shared<Constraint>(compileGrammar({ConstraintSource::Kind::Regex, pattern}), tokens));
+  std::mt19937 random(7);
+  for (int trace = 0; trace < 30; ++trace) {
+    std::vector<std::pair<Request, size_t>> requests;
+    for (uint64_t i = 0, count = 1 + random() % 6; i < count; ++i) {
+      auto &[r, which] = requests.emplace_back(Request{}, random() % constraints.size());
+      for (uint64_t t = 0, length = 1 + random() % 30; t < length; ++t)
+        r.prompt.push_back(int32_t(random() % 250));
+      r.sampling.maxTokens = 1 + random() % 25;
+      r.sampling.logprobs = random() % 5 ? SamplingParams::kNoLogprobs : 2; // the host's
+      r.eosIds = {fake::kEos};
+      r.constraint = constraints[which];
+    }
+    std::vector<std::vector<int32_t>> answers[2];
+    for (Overlap overlap : {Overlap::Off, Overlap::Auto}) {
+      Engine engine(*device, {.overlap = overlap});
+      std::vector<std::shared_ptr<Sequence>> sequences;
+      for (const auto &[r, which] : requests) {
+        sequences.push_back(engine.submit(r));
+        engine.step();
+      }
+      while (engine.step())
+        ;
+      for (size_t i = 0; i < sequences.size(); ++i) {
+        const Sequence &s = *sequences[i];
+        const std::string text(s.output().begin(), s.output().end());
+        const size_t which = requests[i].second;
+        EXPECT_TRUE(s.finish == Finish::Stop || s.finish == Finish::Length) << s.error;
+        if (which && s.finish == Finish::Stop)
+          EXPECT_TRUE(std::regex_match(text, std::regex(patterns[which - 1]))) << patterns[which - 1] << ": " << text;
+        answers[overlap == Overlap::Auto].emplace_back(s.output().begin(), s.output().end());
+      }
     }
     ASSERT_EQ(answers[0], answers[1]) << "trace " << trace;
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <sstream>
 
@@ -187,11 +188,22 @@ void previousIds(void **p, unsigned grid) {
       id = std::max(at<const int32_t>(p[1])[-1 - id], 0);
 }
 
+void maskLogits(void **p, unsigned grid) {
+  const auto number = [&](unsigned i) { return *static_cast<uint64_t *>(p[i]); };
+  const uint64_t stride = number(3), vocab = number(4), words = (vocab + 31) / 32;
+  expect(grid % 32 == 0 && stride == kPaddedVocab && vocab == kVocab, "llmc_mask_logits: grid or sizes");
+  for (unsigned i = 0; i < grid / 32; ++i)
+    for (uint64_t v = 0; v < vocab; ++v)
+      if (float &x = at<float>(p[0])[at<const int32_t>(p[1])[i] * stride + v]; std::isfinite(x) && !(at<const uint32_t>(p[2])[i * words + v / 32] >> v % 32 & 1))
+        x = -std::numeric_limits<float>::max();
+}
+
 const std::map<std::string, Kernel> &kernels() {
   static const std::map<std::string, Kernel> table = {{"embed", {3, 0, embed}},       {"append", {4, 0, append}},
                                                       {"attention", {4, 0, attention}}, {"gather", {4, 0, gather}},
                                                       {"head", {3, 1, head, 2}},         {"argmax", {2, 0, argmax}},
-                                                      {"llmc_previous_ids", {2, 0, previousIds}}};
+                                                      {"llmc_previous_ids", {2, 0, previousIds}},
+                                                      {"llmc_mask_logits", {3, 0, maskLogits, 2}}};
   return table;
 }
 

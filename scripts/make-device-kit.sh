@@ -97,6 +97,7 @@ if [ -z "${NO_LARGE:-}" ]; then
     compile "llama-8b/$storage" "$stage/llama-8b/$storage" "$out/llama-8b" --target="$target" --weights=random:1 \
       --random-storage="$storage" --stub="$runtime_script"
   done
+  scripts/make-tokenizer.py "$out/llama-8b/tokenizer.json" # of the package that is served
   # A whole prompt in one step, and so in one launch of each op; as many sequences as the trace of 512 requests has.
   for shape in llama-8b llama-1b; do
     compile "$shape/bf16-8192" "$stage/$shape/bf16-8192" "$out/$shape" --target="$target" --weights=random:1 \
@@ -143,7 +144,7 @@ for shard in "$stage"/smollm2.weights*; do
 done
 mkdir -p "$part"/{device,EndToEnd,data}
 cp benchmarks/device.sh "$part/"
-cp benchmarks/device/*.py benchmarks/device/llama-{8b,1b}.json "$part/device/"
+cp benchmarks/device/*.py benchmarks/serve_load.py benchmarks/device/llama-{8b,1b}.json "$part/device/"
 cp test/EndToEnd/{common,exe,divergence}.py "$part/EndToEnd/"
 cp test/data/{tiny-goldens.json,smollm2-greedy.json,smollm2-logits.json.gz,prompts.jsonl} "$part/data/"
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)

@@ -11,6 +11,7 @@ import bench
 import checks
 import kit as kits
 import peers
+import serving
 import traces
 from report import Report, Skip, summary
 
@@ -66,8 +67,8 @@ def merge(out, paths):
 GROUPS = {"smoke": checks.smoke, "conformance": checks.conformance, "numerics": numerics, "errors": checks.errors,
           "memory": checks.memory, "sanitizer": checks.sanitizer, "bench": bench.group, "peer": peers.torch, "ops": peers.ops,
           "steps-8b": lambda report, kit: peers.steps(report, kit, "8b"), "steps-1b": lambda report, kit: peers.steps(report, kit, "1b"),
-          "trace-8b": traces.group}
-GPU_ONLY = ("errors", "memory", "sanitizer", "peer", "ops", "steps-8b", "steps-1b", "trace-8b")
+          "trace-8b": traces.group, "serve-8b": serving.group}
+GPU_ONLY = ("errors", "memory", "sanitizer", "peer", "ops", "steps-8b", "steps-1b", "trace-8b", "serve-8b")
 
 
 def measure(args):

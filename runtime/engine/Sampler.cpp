@@ -68,10 +68,19 @@ void penalize(std::span<float> logits, const llmc_sampler_v1 &s) {
   }
 }
 
+// It runs for every token of a held answer, by one thread: a word's tokens at a time, without branches.
 void mask(std::span<float> logits, const uint32_t *allowed) {
-  for (size_t t = 0; t < logits.size(); ++t)
-    if (!(allowed[t / 32] >> (t % 32) & 1))
-      logits[t] = -std::numeric_limits<float>::infinity();
+  constexpr uint32_t kBanned = std::bit_cast<uint32_t>(-std::numeric_limits<float>::infinity());
+  const auto apply = [&](size_t t, uint32_t bits) {
+    const uint32_t banned = uint32_t(bits == 0) * ~0u;
+    logits[t] = std::bit_cast<float>((std::bit_cast<uint32_t>(logits[t]) & ~banned) | (kBanned & banned));
+  };
+  size_t t = 0;
+  for (; t + 32 <= logits.size(); t += 32)
+    for (uint32_t bit = 0; bit < 32; ++bit)
+      apply(t + bit, allowed[t / 32] & 1u << bit);
+  for (; t < logits.size(); ++t)
+    apply(t, allowed[t / 32] & 1u << (t % 32));
 }
 
 // The loops over a whole row run for every token; without early exits and calls they vectorise.

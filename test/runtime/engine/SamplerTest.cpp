@@ -226,6 +226,27 @@ TEST(Sampler, LogProbabilitiesAreOfTheModelsOwnDistribution) {
     }
 }
 
+// Words of a mask that allow all, nothing and some, and a last one that is not full.
+TEST(Sampler, MasksOfManyWords) {
+  std::mt19937 rng(3);
+  for (size_t size : {31u, 32u, 33u, 96u, 103u, 1000u})
+    for (int round = 0; round < 50; ++round) {
+      std::vector<uint32_t> mask((size + 31) / 32);
+      for (uint32_t &word : mask)
+        word = rng() % 3 == 0 ? 0 : rng() % 2 ? ~0u : uint32_t(rng());
+      std::vector<float> logits(size);
+      for (float &x : logits)
+        x = float(rng() % 1000);
+      int32_t want = Sampler::kBadLogits;
+      for (size_t t = 0; t < size; ++t)
+        if (mask[t / 32] >> (t % 32) & 1 && (want < 0 || logits[t] > logits[size_t(want)]))
+          want = int32_t(t);
+      llmc_sampler_v1 s = defaultSampler();
+      s.token_mask = mask.data();
+      EXPECT_EQ(sample(logits, s), want) << size << ", round " << round;
+    }
+}
+
 TEST(Sampler, ProbabilitiesSumToAtMostOne) {
   std::vector<float> logits(500);
   for (size_t i = 0; i < logits.size(); ++i)

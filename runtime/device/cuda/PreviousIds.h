@@ -1,7 +1,7 @@
 //===- PreviousIds.h - tokens that only the GPU knows yet -------*- C++ -*-===//
 //
-// A step that is started before the host has the ids of the one before says -1 - row in their place. This kernel, the only
-// one that no compiler makes, puts the ids there, before the step's first launch.
+// A step that is started before the host has the ids of the one before says -1 - row in their place. This kernel, one of two
+// that no compiler makes, puts the ids there, before the step's first launch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_RUNTIME_DEVICE_CUDA_PREVIOUSIDS_H

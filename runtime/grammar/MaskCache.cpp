@@ -34,6 +34,8 @@ void allow(std::span<uint32_t> mask, int32_t id) {
     mask[size_t(id) / 32] |= 1u << (id % 32);
 }
 
+size_t longestOf(GrammarTokens::Length length) { return length == GrammarTokens::Short ? GrammarTokens::kShort : GrammarTokens::kLongest; }
+
 // What is left of repetitions, as far as a token of this many bytes can tell.
 uint32_t within(uint32_t left, size_t longest) { return std::min(left, uint32_t(longest) + 1); }
 
@@ -84,7 +86,7 @@ MaskCache::Local MaskCache::walk(const Machine &machine, const Machine::Configur
 }
 
 const MaskCache::Local &MaskCache::local(const Machine &machine, const Machine::Configuration &from, GrammarTokens::Length length, bool first) {
-  Key key = keyOf(machine, from, length == GrammarTokens::Short ? GrammarTokens::kShort : GrammarTokens::kLongest, false);
+  Key key = keyOf(machine, from, longestOf(length), false);
   key.push_back(uint32_t(length) * 2 + (first && tokens_.firstDiffers()));
   if (auto at = locals_.find(key); at != locals_.end())
     return at->second;
@@ -96,13 +98,12 @@ const MaskCache::Local &MaskCache::local(const Machine &machine, const Machine::
   return locals_.emplace(std::move(key), std::move(made)).first->second;
 }
 
-void MaskCache::compose(Machine &machine, uint32_t set, bool first, std::span<uint32_t> mask) {
+void MaskCache::compose(Machine &machine, uint32_t set, GrammarTokens::Length length, bool first, std::span<uint32_t> mask) {
   machine.startWork();
   const auto all = machine.configurations(set);
   const std::vector<Machine::Configuration> configurations(all.begin(), all.end()); // the machine's move as it learns
   for (const Machine::Configuration &from : configurations)
-    for (GrammarTokens::Length length : {GrammarTokens::Short, GrammarTokens::Long})
-      compose(machine, from, tokens_.trie(length, first), local(machine, from, length, first), mask);
+    compose(machine, from, tokens_.trie(length, first), local(machine, from, length, first), mask);
 }
 
 void MaskCache::compose(Machine &machine, const Machine::Configuration &from, const TokenTrie &trie, const Local &l, std::span<uint32_t> mask) {
@@ -137,18 +138,23 @@ void MaskCache::forgetIfLarge() {
 void MaskCache::add(Machine &machine, uint32_t set, bool first, std::span<uint32_t> mask) {
   const std::lock_guard lock(mutex_);
   forgetIfLarge();
-  Key key{first && tokens_.firstDiffers(), uint32_t(mask.size())};
+  for (GrammarTokens::Length length : {GrammarTokens::Short, GrammarTokens::Long}) // short ones, nearly all, tell fewer counters apart
+    add(machine, set, length, first, mask);
+}
+
+void MaskCache::add(Machine &machine, uint32_t set, GrammarTokens::Length length, bool first, std::span<uint32_t> mask) {
+  Key key{uint32_t(length) * 2 + (first && tokens_.firstDiffers()), uint32_t(mask.size())};
   for (const Machine::Configuration &from : machine.configurations(set)) {
-    const Key part = keyOf(machine, from, GrammarTokens::kLongest, true);
+    const Key part = keyOf(machine, from, longestOf(length), true);
     key.push_back(uint32_t(part.size()));
     key.insert(key.end(), part.begin(), part.end());
     if (key.size() > kMostKeyLength)
-      return compose(machine, set, first, mask);
+      return compose(machine, set, length, first, mask);
   }
   auto at = masks_.find(key);
   if (at == masks_.end()) {
     std::vector<uint32_t> made(mask.size());
-    compose(machine, set, first, made);
+    compose(machine, set, length, first, made);
     bytes_ += 200 + 4 * (key.size() + made.size());
     at = masks_.emplace(std::move(key), std::move(made)).first;
   }

@@ -36,7 +36,8 @@ private:
     std::vector<uint32_t> leaves; // nodes of the trie at which the rule ends and more follows
     uint32_t highest = 0;         // Machine::highest
   };
-  void compose(Machine &machine, uint32_t set, bool first, std::span<uint32_t> mask);
+  void add(Machine &machine, uint32_t set, GrammarTokens::Length length, bool first, std::span<uint32_t> mask);
+  void compose(Machine &machine, uint32_t set, GrammarTokens::Length length, bool first, std::span<uint32_t> mask);
   void compose(Machine &machine, const Machine::Configuration &from, const TokenTrie &trie, const Local &local, std::span<uint32_t> mask);
   const Local &local(const Machine &machine, const Machine::Configuration &from, GrammarTokens::Length length, bool first);
   Local walk(const Machine &machine, const Machine::Configuration &from, const TokenTrie &trie);

@@ -21,12 +21,14 @@ struct ToolFunction {
 };
 
 /// Text that calls functions of `answer.functions`, at least one and no other: several where the format and `answer.parallel`
-/// allow it. What the model thinks before is free. Throws GrammarError for a schema that is not supported; it begins with the
-/// place in it.
-Expression addToolCalls(GrammarBuilder &builder, const AnswerFormat &answer, const std::vector<ToolFunction> &functions);
+/// allow it. Not `demanded`: any text, in which what begins as a call is one of these. What the model thinks before is free. Throws
+/// GrammarError for a schema that is not supported; it begins with the place in it.
+Expression addToolCalls(GrammarBuilder &builder, const AnswerFormat &answer, const std::vector<ToolFunction> &functions, bool demanded = true);
 
 /// The shortest texts that end with `mark`, whose first character is at no other place in it.
 Expression addTextUntil(GrammarBuilder &builder, std::string_view mark);
+/// The texts that do not have it.
+Expression addTextWithout(GrammarBuilder &builder, std::string_view mark);
 
 } // namespace llmc
 

@@ -204,21 +204,26 @@ static std::vector<int32_t> marksOf(const AnswerFormat &format, const Tokenizer 
   return ids;
 }
 
-// The answer has calls and nothing else.
-void ChatFields::holdToCalls(Model &model, CompletionRequest &request) const {
+// The answer has calls and nothing else; not `demanded`: calls of functions that are strict are held.
+void ChatFields::holdToCalls(Model &model, CompletionRequest &request, bool demanded) const {
   if (request.constraint)
-    throw BadRequest(request.constraintField, "expected none beside a tool_choice that demands a call");
+    throw BadRequest(request.constraintField, demanded ? "expected none beside a tool_choice that demands a call" : "expected none beside tools that are strict");
   const AnswerFormat &answer = request.answer;
-  std::string key = std::string("tools ") + answer.tools->name + (answer.parallel ? " parallel" : "") + (answer.reasoning ? answer.reasoning->name : "") + (answer.opened ? " opened" : "");
+  const int32_t mark = model.tokenizer().idOf(answer.tools->open);
+  if (!demanded && !answer.tools->bare && std::find(answer.marks.begin(), answer.marks.end(), mark) != answer.marks.end())
+    throw BadRequest("tools", "expected \"strict\": true only with a tool_choice that demands a call: this model begins calls with a special token, which texts that are held do not have");
+  std::string key = std::string(demanded ? "tools " : "strict tools ") + answer.tools->name + (answer.parallel ? " parallel" : "") + (answer.reasoning ? answer.reasoning->name : "") + (answer.opened ? " opened" : "");
   for (const std::string &function : answer.functions)
     key += " " + function;
   std::vector<ToolFunction> all;
-  for (const Json &tool : tools_)
-    all.push_back({tool["function"]["name"], member(tool["function"], "parameters")});
+  for (const Json &tool : tools_) {
+    const Json &function = tool["function"];
+    all.push_back({function["name"], demanded || member(function, "strict") == true ? member(function, "parameters") : Json{{"type", "object"}}});
+  }
   try {
     request.request.constraint = model.constraints().get(key + "\n" + tools_.dump(), model.grammarTokens(), [&] {
       GrammarBuilder builder;
-      return builder.build(addToolCalls(builder, answer, all));
+      return builder.build(addToolCalls(builder, answer, all, demanded));
     });
   } catch (const GrammarError &error) {
     throw BadRequest("tools", error.what());
@@ -256,10 +261,8 @@ void ChatFields::prepare(Model &model, CompletionRequest &request) {
   // Without variables a template that opens no answer has this of a message.
   const bool opens = traits.opensAnswer || !variables_.empty();
   request.answer.opened = traits.reasoning && opens && rendered.ends_with(traits.reasoning->open);
-  if (choice.required)
-    holdToCalls(model, request);
-  else if (strict_ && request.answer.tools)
-    throw BadRequest("tools", "expected \"strict\": true only with a tool_choice that demands a call: other answers are not held by schemas");
+  if (choice.required || (strict_ && request.answer.tools))
+    holdToCalls(model, request, choice.required);
 }
 
 } // namespace llmc

@@ -41,7 +41,7 @@ private:
   std::vector<std::string> functions() const;
   void checkMessages(const ChatTraits &traits, const ChatTemplate &chatTemplate);
   void setEffort(Model &model);
-  void holdToCalls(Model &model, CompletionRequest &request) const;
+  void holdToCalls(Model &model, CompletionRequest &request, bool demanded) const;
 
   Json messages_, tools_ = Json::array(), variables_ = Json::object();
   Json choice_; // as it came

@@ -36,9 +36,9 @@ AnswerFormat formatOf(const char *name, bool parallel = true) {
   return format;
 }
 
-std::shared_ptr<Constraint> constraintOf(const AnswerFormat &format) {
+std::shared_ptr<Constraint> constraintOf(const AnswerFormat &format, bool demanded = true) {
   GrammarBuilder g;
-  return std::make_shared<Constraint>(g.build(addToolCalls(g, format, kFunctions)), bytes());
+  return std::make_shared<Constraint>(g.build(addToolCalls(g, format, kFunctions, demanded)), bytes());
 }
 
 bool allows(const std::shared_ptr<Constraint> &constraint, const std::string &text) {
@@ -115,6 +115,69 @@ TEST(ToolGrammar, WhatItWritesIsRead) {
     }
 }
 
+// Without a demand any text is good, but calls in it are of the functions and their schemas.
+TEST(ToolGrammar, CallsInText) {
+  const auto hermes = constraintOf(formatOf("hermes"), false), llama = constraintOf(formatOf("llama"), false), granite = constraintOf(formatOf("granite"), false);
+  const std::string good = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"n\": 1}}\n</tool_call>";
+  for (const std::string &text : {std::string(), std::string("No, a < b <tool_cal"), "Let me see. " + good, good + "\n" + good, "<" + good + " So <b>be</b> it.", std::string("{\"a\": 1}")})
+    EXPECT_TRUE(allows(hermes, text)) << text;
+  for (const char *bad : {"Hm. <tool_call>", "<tool_call>f", "<tool_call>\n{\"name\": \"unused\"", "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"n\": true"})
+    EXPECT_FALSE(allows(hermes, bad)) << bad;
+  const std::string object = "{\"name\": \"f\", \"parameters\": {\"n\": 1}}";
+  for (const std::string &text : {std::string(), object, "Like so: " + object, std::string("<b>x</b>"), std::string("\n\nYes.")})
+    EXPECT_TRUE(allows(llama, text)) << text;
+  for (const std::string &bad : {std::string("{"), "\n" + object, std::string("{\"a\": 1}"), std::string("<|python_tag|>x")})
+    EXPECT_FALSE(allows(llama, bad)) << bad;
+  EXPECT_TRUE(allows(granite, "Hm.<|tool_call|>[{\"name\": \"f\", \"arguments\": {\"n\": 1}}, {\"name\": \"get_weather\", \"arguments\": {}}] So."));
+  EXPECT_FALSE(allows(granite, "Hm.<|tool_call|>[]"));
+}
+
+// Where the parser finds a beginning it finds a call.
+TEST(ToolGrammar, WhatItWritesInTextIsRead) {
+  std::mt19937 random(4);
+  size_t calls = 0;
+  for (const ToolFormat &format : toolFormats())
+    for (int i = 0; i < 40; ++i) {
+      AnswerFormat all = formatOf(format.name);
+      const auto constraint = constraintOf(all, false);
+      Matcher matcher(constraint);
+      std::string text;
+      std::vector<uint32_t> mask(9);
+      const int32_t ends[] = {kEnd};
+      const auto take = [&](char c) {
+        const bool good = matcher.accept(static_cast<unsigned char>(c));
+        if (good)
+          text += c;
+        return good;
+      };
+      const std::string begin = (format.bare || random() % 3 == 0 ? "" : "Well. ") + std::string(format.bare ? "{" : format.open);
+      for (char c : random() % 4 ? begin : std::string("No."))
+        ASSERT_TRUE(take(c)) << format.name << ": " << text;
+      while (text.size() < 4000 && matcher.fillMask(mask, ends)) {
+        if (mask[8] & 1)
+          break;
+        std::vector<char> allowed;
+        for (int32_t id = 0; id < kEnd; ++id)
+          if (mask[size_t(id) / 32] >> (id % 32) & 1)
+            allowed.push_back(char(id));
+        char next = allowed[random() % allowed.size()];
+        for (char end : {'"', '<', '}', ']'})
+          if (random() % 3 == 0 && std::find(allowed.begin(), allowed.end(), end) != allowed.end())
+            next = end;
+        take(next);
+      }
+      AnswerParser parser(all);
+      AnswerPieces pieces;
+      parser.feed(text, pieces);
+      parser.finish(false, pieces);
+      EXPECT_EQ(parser.calls() > 0, text.find(begin) != text.npos) << format.name << ": " << text;
+      for (const AnswerPiece &piece : pieces)
+        EXPECT_NE(piece.kind, AnswerPiece::Kind::Failed) << text;
+      calls += parser.calls();
+    }
+  EXPECT_GT(calls, 100u);
+}
+
 TEST(ToolGrammar, ThoughtsAreFree) {
   const std::string call = "{\"name\": \"get_weather\", \"parameters\": {}}";
   AnswerFormat format = formatOf("llama");
@@ -134,12 +197,15 @@ TEST(ToolGrammar, TextUntilAMark) {
   for (const std::string mark : {"</think>", "[/THINK]", "x", "ab"}) {
     GrammarBuilder g;
     const auto until = std::make_shared<Constraint>(g.build(addTextUntil(g, mark)), bytes());
+    GrammarBuilder other;
+    const auto without = std::make_shared<Constraint>(other.build(addTextWithout(other, mark)), bytes());
     std::mt19937 random(5);
     for (int i = 0; i < 2000; ++i) {
       std::string text;
       for (size_t n = random() % 12; n > 0; --n)
         text += random() % 3 == 0 ? mark.substr(0, 1 + random() % mark.size()) : std::string(1, mark[random() % mark.size()]);
       const size_t at = text.find(mark);
+      EXPECT_EQ(allows(without, text), at == std::string::npos) << mark << ": " << text;
       EXPECT_EQ(allows(until, text), at != std::string::npos && at + mark.size() == text.size()) << mark << ": " << text;
     }
   }

@@ -203,13 +203,14 @@ TEST_F(Tools, RefusedByName) {
       {{{"tools", {{{"type", "function"}}}}}, "tools[0].function", "an object"},
       {function({{"name", "a b"}}), "tools[0].function.name", "1 to 64 letters"},
       {function({{"name", std::string(65, 'a')}}), "tools[0].function.name", "1 to 64 letters"},
-      {function({{"strict", true}}), "tools", "only with a tool_choice that demands a call"},
+      {function({{"strict", true}, {"parameters", {{"not", Json::object()}}}}), "tools", "this keyword is not supported"},
       {function({{"strict", 1}}), "tools[0].function.strict", "true or false"},
       {function({{"parameters", 1}}), "tools[0].function.parameters", "a JSON schema"},
       {function({{"returns", 1}}), "tools[0].function.returns", "unknown or not supported"},
       {{{"tools", {toolOf("look"), toolOf("look")}}}, "tools[1].function.name", "a name that no other tool has"},
       {{{"tools", std::vector<Json>(129, toolOf("look"))}}, "tools", "at most 128"},
       {{{"tool_choice", "required"}, {"response_format", {{"type", "json_object"}}}}, "response_format", "expected none beside a tool_choice that demands a call"},
+      {{{"response_format", {{"type", "json_object"}}}, {"tools", function({{"strict", true}})["tools"]}}, "response_format", "expected none beside tools that are strict"},
       {{{"tool_choice", "required"}, {"tools", {{{"type", "function"}, {"function", {{"name", "f"}, {"parameters", {{"not", Json::object()}}}}}}}}}, "tools", "this keyword is not supported"},
       {{{"tool_choice", 1}}, "tool_choice", "\"none\", \"auto\", \"required\" or an object"},
       {{{"tool_choice", {{"type", "function"}, {"function", {{"name", "other"}}}}}}, "tool_choice.function.name", "the name of one of the tools"},
@@ -259,6 +260,34 @@ TEST_F(Tools, CallsThatAreDemanded) {
       if (!parallel)
         EXPECT_EQ(answer["finish_reason"], "tool_calls");
     }
+}
+
+// Nobody demands a call: text stays as it is, but a call that is begun is one of a function, with arguments of its schema where it is strict.
+TEST_F(Tools, StrictToolsHoldTheirCalls) {
+  startTools();
+  Json find = toolOf("find"), look = toolOf("look");
+  find["function"]["strict"] = true;
+  find["function"]["parameters"] = {{"type", "object"}, {"properties", {{"n", {{"type", "integer"}, {"maximum", 9}, {"minimum", 0}}}}}, {"required", {"n"}}, {"additionalProperties", false}};
+  look["function"]["parameters"] = {{"type", "object"}, {"properties", {{"city", {{"enum", {"Rome", "Oslo"}}}}}}, {"additionalProperties", false}};
+  const auto withoutIds = [](Json message) {
+    if (message.contains("tool_calls"))
+      for (Json &call : message["tool_calls"])
+        call.erase("id");
+    return message;
+  };
+  for (const char *good : {"c", "d"}) // a text, and calls as the schemas want them
+    EXPECT_EQ(withoutIds(choice(ask(good, {{"tools", {find, look}}}))["message"]), withoutIds(choice(ask(good))["message"])) << good;
+  const Json noSpace{{"9", -100}, {"10", -100}, {"13", -100}, {"32", -100}}, limits{{"max_tokens", 120}, {"logit_bias", noSpace}};
+  const auto callOf = [&](const std::vector<Json> &tools) {
+    Json more = limits;
+    more["tools"] = tools;
+    return choice(ask("a", more))["message"]["tool_calls"][0]["function"];
+  };
+  EXPECT_EQ(callOf({find, look}), Json({{"name", "look"}, {"arguments", "{\"city\": \"Paris\"}"}})) << "look is not strict";
+  look["function"]["strict"] = true;
+  const Json held = Json::parse(callOf({find, look})["arguments"].get<std::string>());
+  EXPECT_TRUE(held.empty() || held["city"] == "Rome" || held["city"] == "Oslo") << held;
+  EXPECT_EQ(callOf({find})["name"], "find") << "the only one that there is";
 }
 
 TEST_F(Tools, SomeOfTheToolsMayBeAllowed) {

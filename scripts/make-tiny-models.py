@@ -9,6 +9,7 @@ and gives the same weights, dequantised, to transformers.
 Sizes: hidden no power of two, at least two KV heads (but for one model), an odd vocabulary.
 """
 import array
+import bisect
 import json
 import math
 import os
@@ -78,6 +79,19 @@ MODELS = {
     "mistral-self.hf-f32": ("mistral-self", "hf", "F32", "F32"),
     "qwen2-window.hf-f32": ("qwen2-window", "hf", "F32", "F32"),
     "llama-partial.hf-f32": ("llama-partial", "hf", "F32", "F32"),
+    "llama-256.hf-fp8": ("llama-256", "hf", "E4M3_ROWS", "F32"),
+    "qwen2.hf-fp8": ("qwen2", "hf", "E4M3", "BF16"),
+}
+# Matrices in e4m3: whether each row has a scale, the storage of scales and of everything else, and what config.json says.
+FP8 = {
+    "E4M3_ROWS": dict(rows=True, scales="F32", others="F32", config=dict(
+        quant_method="compressed-tensors", format="float-quantized", ignore=["lm_head"], kv_cache_scheme=None,
+        config_groups=dict(group_0=dict(
+            targets=["Linear"], output_activations=None,
+            weights=dict(num_bits=8, type="float", strategy="channel", symmetric=True, dynamic=False, group_size=None),
+            input_activations=dict(num_bits=8, type="float", strategy="token", symmetric=True, dynamic=True))))),
+    "E4M3": dict(rows=False, scales="BF16", others="BF16", config=dict(
+        quant_method="fp8", activation_scheme="static", ignored_layers=["lm_head"])),
 }
 # The same, for devices with kernels of their own for each size of a head (benchmarks/device.sh).
 SHAPES = {
@@ -172,25 +186,57 @@ def encode_plain(values, kind):
     return struct.pack(f"<{len(rounded)}H", *rounded), array.array("f", struct.pack(f"<{len(rounded)}I", *[r << 16 for r in rounded]))
 
 
+E4M3_VALUES = [(8 + m) * 2.0 ** (e - 10) if e else m * 2.0**-9 for e in range(16) for m in range(8)][:127]  # of codes 0 .. 0x7e
+
+
+def to_e4m3(value):
+    """The code of the nearest value, of two as near the even one; beyond 448 that of 448."""
+    size = min(abs(value), 448.0)
+    above = bisect.bisect_left(E4M3_VALUES, size)
+    below = max(above - 1, 0)
+    far, near = E4M3_VALUES[above] - size, size - E4M3_VALUES[below]
+    code = above if far < near or (far == near and above % 2 == 0) else below
+    return code | (0x80 if math.copysign(1.0, value) < 0 else 0)
+
+
+def encode_e4m3(values, rows, kind):
+    """-> (bytes, values as stored, bytes of the scales)."""
+    groups = rows if FP8[kind]["rows"] else 1
+    size = len(values) // groups
+    largest = [max(abs(v) for v in values[g * size:(g + 1) * size]) for g in range(groups)]
+    data, scales = encode_plain(array.array("f", [a / 448 for a in largest]), FP8[kind]["scales"])
+    quotients = array.array("f", [v / scales[i // size] for i, v in enumerate(values)])
+    codes = bytes(to_e4m3(q) for q in quotients)
+    stored = [math.copysign(E4M3_VALUES[c & 0x7F], 0x7F - c) * scales[i // size] for i, c in enumerate(codes)]
+    return codes, array.array("f", stored), data
+
+
 def encode(values, kind):
     return ggml_blocks.encode(values, kind) if kind in ggml_blocks.BLOCKS else encode_plain(values, kind)
 
 
 def storage_of(name, shape, model):
     _, form, matrices, embedding = model
+    others = FP8[matrices]["others"] if matrices in FP8 else matrices
     if len(shape) == 1:
-        return "F32" if form == "gguf" else matrices
+        return "F32" if form == "gguf" else others
     if matrices in MIXES:
         return MIXES[matrices][max((part for part in MIXES[matrices] if name.startswith(part)), key=len)]
     return embedding if name in ("token_embd.weight", "output.weight") else matrices
 
 
-def stored_weights(model):
-    """Canonical name -> (shape, storage, bytes, values as stored) of a model of MODELS."""
+def stored_weights(model, scales=None):
+    """Canonical name -> (shape, storage, bytes, values as stored) of a model of MODELS; `scales` gets the bytes of those by name."""
     out = {}
     for name, (shape, values) in weights(FAMILIES[model[0]]).items():
         kind = storage_of(name, shape, model)
-        out[name] = (shape, kind) + encode(values, kind)
+        if kind in FP8:
+            data, stored, own = encode_e4m3(values, shape[0], kind)
+            out[name] = (shape, "F8_E4M3", data, stored)
+            if scales is not None:
+                scales[name] = own
+        else:
+            out[name] = (shape, kind) + encode(values, kind)
     return out
 
 
@@ -242,7 +288,7 @@ def hf_name(name):
     return f"model.layers.{n}.{HF_NAMES[op]}.{kind}"
 
 
-def hf_config(spec, torch_dtype):
+def hf_config(spec, torch_dtype, quantization=None):
     family = spec["family"]
     config = dict(architectures=[{"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "mistral": "MistralForCausalLM"}[family]],
                   model_type=family, hidden_size=spec["hidden"], num_hidden_layers=LAYERS, num_attention_heads=spec["heads"],
@@ -259,6 +305,8 @@ def hf_config(spec, torch_dtype):
         config.update(use_sliding_window=window is not None, sliding_window=window, head_dim=spec["head_dim"])
         if window:
             config.update(max_window_layers=0)  # the first layer that has it
+    if quantization:
+        config.update(quantization_config=quantization)
     if "partial" in spec:
         config.update(partial_rotary_factor=spec["partial"])
     return config
@@ -286,12 +334,18 @@ def write_hf(folder, model):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             json.dump(value, file, ensure_ascii=False, indent=1)
 
-    side("config.json", hf_config(spec, {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[model[2]]))
+    fp8 = FP8.get(model[2])
+    others = fp8["others"] if fp8 else model[2]
+    side("config.json", hf_config(spec, {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[others], fp8 and fp8["config"]))
     side("generation_config.json", dict(eos_token_id=vocab() - 1, pad_token_id=vocab() - 3))
     side("tokenizer.json", tokenizer_json())
     side("tokenizer_config.json", dict(tokenizer_class="PreTrainedTokenizerFast", eos_token=SPECIALS[2], pad_token=SPECIALS[0],
                                        add_bos_token=False, clean_up_tokenization_spaces=False, chat_template=TEMPLATE))
-    entries = [(hf_name(name), shape, kind, data) for name, (shape, kind, data, _) in stored_weights(model).items()]
+    scales = {}
+    entries = [(hf_name(name), shape, kind, data) for name, (shape, kind, data, _) in stored_weights(model, scales).items()]
+    for name, data in scales.items():
+        shape = [entry[1][0] for entry in entries if entry[0] == hf_name(name)] + [1]
+        entries.append((hf_name(name) + "_scale", shape if fp8["rows"] else [], fp8["scales"], data))
     if model[1] == "hf":
         write_safetensors(os.path.join(folder, "model.safetensors"), entries)
         return

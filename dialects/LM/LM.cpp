@@ -19,6 +19,8 @@ using namespace llmc::lm;
 unsigned llmc::lm::blockSize(Storage storage) { return llmc::blockSize(DType(storage)); }
 uint64_t llmc::lm::storageBytes(Storage storage, uint64_t count) { return llmc::storageBytes(DType(storage), count); }
 
+Storage llmc::lm::packedStorage(WeightOp weight) { return weight.getQuantize().value_or(weight.getStorage()); }
+
 int64_t llmc::lm::sourceColumns(WeightOp weight) {
   ArrayRef<int64_t> shape = weight.getShape();
   return shape.size() == 2 ? shape[1] : 1;
@@ -36,6 +38,8 @@ Format llmc::lm::inputFormat(Arith arith) {
     return Format::BF16;
   case Arith::Q16_G32:
     return Format::Q16;
+  case Arith::E4M3:
+    return Format::E4M3;
   }
   llvm_unreachable("unknown arithmetic");
 }
@@ -53,6 +57,8 @@ SmallVector<Type> llmc::lm::formattedTypes(RankedTensorType f32Rows, Format form
     return {f32Rows.clone(IntegerType::get(context, format == Format::Q8 ? 8 : 16)),
             RankedTensorType::get({f32Rows.getDimSize(0), groups, 2}, f32Rows.getElementType())};
   }
+  case Format::E4M3:
+    return {f32Rows.clone(Float8E4M3FNType::get(context)), RankedTensorType::get({f32Rows.getDimSize(0), 1}, Float32Type::get(context))};
   }
   llvm_unreachable("unknown format");
 }

@@ -36,13 +36,16 @@ uint64_t storageBytes(Storage storage, uint64_t count);
 /// True for the q storages.
 inline bool isBlockStorage(Storage storage) { return blockSize(storage) != 1; }
 
+/// What a weight's rows are once they are packed, apart from their order: their file's storage, or what `quantize` says.
+Storage packedStorage(WeightOp weight);
+
 /// Columns of one source row: shape[1], or 1 for a vector.
 int64_t sourceColumns(WeightOp weight);
 
 /// The form in which a matrix product of this arithmetic reads its activations.
 Format inputFormat(Arith arith);
 
-/// Result types of a [rows, columns] f32 activation written in `format`: one type, or (codes, scales) for q8.
+/// Result types of a [rows, columns] f32 activation written in `format`: one type, or (codes, scales) for q8, q16 and e4m3.
 llvm::SmallVector<mlir::Type> formattedTypes(mlir::RankedTensorType f32Rows, Format format);
 
 /// The canonical name that a location carries ("blk.3.attn_q"), empty without one. Every lm op's location

@@ -15,7 +15,8 @@ def LM_Storage : LM_I32Enum<"Storage", "element storage of a weight in its file"
   I32EnumAttrCase<"Q4_0", 3, "q4_0">, I32EnumAttrCase<"Q4_1", 4, "q4_1">, I32EnumAttrCase<"Q8_0", 5, "q8_0">,
   I32EnumAttrCase<"Q5_0", 6, "q5_0">, I32EnumAttrCase<"Q5_1", 7, "q5_1">, I32EnumAttrCase<"Q2_K", 8, "q2_k">,
   I32EnumAttrCase<"Q3_K", 9, "q3_k">, I32EnumAttrCase<"Q4_K", 10, "q4_k">, I32EnumAttrCase<"Q5_K", 11, "q5_k">,
-  I32EnumAttrCase<"Q6_K", 12, "q6_k">, I32EnumAttrCase<"IQ4_NL", 13, "iq4_nl">, I32EnumAttrCase<"IQ4_XS", 14, "iq4_xs">]>;
+  I32EnumAttrCase<"Q6_K", 12, "q6_k">, I32EnumAttrCase<"IQ4_NL", 13, "iq4_nl">, I32EnumAttrCase<"IQ4_XS", 14, "iq4_xs">,
+  I32EnumAttrCase<"E4M3", 15, "e4m3">]>;
 def LM_StorageAttr : EnumAttr<LM_Dialect, LM_Storage, "storage">;
 
 /// Arithmetic contract of a matrix product (DESIGN D1): fixes operand rounding and summation order, so
@@ -36,7 +37,10 @@ def LM_Arith : LM_I32Enum<"Arith", "numerics contract of a matrix product", [
   // Operands in bf16 (a quantised weight is dequantised in f32, then rounded). On a CPU one f32 FMA chain per output over
   // ascending pairs of k, of each the odd k first, as vdpbf16ps computes it. On a GPU f32 sums in the order of the
   // matrix unit: equal from run to run on one target, not across targets (D1, GPU).
-  I32EnumAttrCase<"BF16", 4, "bf16">]>;
+  I32EnumAttrCase<"BF16", 4, "bf16">,
+  // Operands in e4m3, activations with a scale per row, weights with one per output: f32 sums in the order and with the rounding of
+  // the matrix unit, then sum * (scale of the row * scale of the output). GPU only.
+  I32EnumAttrCase<"E4M3", 5, "e4m3">]>;
 def LM_ArithAttr : EnumAttr<LM_Dialect, LM_Arith, "arith"> {
   let assemblyFormat = "`<` $value `>`";
 }
@@ -51,16 +55,17 @@ def LM_Layout : LM_I32Enum<"Layout", "packed form of a weight", [
   I32EnumAttrCase<"N16Q2_K", 10, "n16_q2_k">, I32EnumAttrCase<"N16Q3_K", 11, "n16_q3_k">,
   I32EnumAttrCase<"N16Q4_K", 12, "n16_q4_k">, I32EnumAttrCase<"N16Q5_K", 13, "n16_q5_k">,
   I32EnumAttrCase<"N16Q6_K", 14, "n16_q6_k">, I32EnumAttrCase<"N16IQ4_NL", 15, "n16_iq4_nl">,
-  I32EnumAttrCase<"N16IQ4_XS", 16, "n16_iq4_xs">]>;
+  I32EnumAttrCase<"N16IQ4_XS", 16, "n16_iq4_xs">, I32EnumAttrCase<"N16E4M3", 17, "n16_e4m3">,
+  I32EnumAttrCase<"RowsE4M3", 18, "rows_e4m3">]>;
 def LM_LayoutAttr : EnumAttr<LM_Dialect, LM_Layout, "layout"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-/// How an op writes its result: f32, bf16 (round to nearest even) or int8 / int16 codes with f32
-/// (scale, scale * sum) per group of 32 (two results).
+/// How an op writes its result: f32, bf16 (round to nearest even), int8 / int16 codes with f32
+/// (scale, scale * sum) per group of 32, or e4m3 codes with an f32 scale per row (two results).
 def LM_Format : LM_I32Enum<"Format", "form of an activation", [
   I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"BF16", 1, "bf16">, I32EnumAttrCase<"Q8", 2, "q8">,
-  I32EnumAttrCase<"Q16", 3, "q16">]>;
+  I32EnumAttrCase<"Q16", 3, "q16">, I32EnumAttrCase<"E4M3", 4, "e4m3">]>;
 def LM_FormatAttr : EnumAttr<LM_Dialect, LM_Format, "format"> {
   let assemblyFormat = "`<` $value `>`";
 }
@@ -69,6 +74,18 @@ def LM_Activation : LM_I32Enum<"Activation", "gate activation", [
   I32EnumAttrCase<"SiLU", 0, "silu">]>;
 def LM_ActivationAttr : EnumAttr<LM_Dialect, LM_Activation, "activation">;
 
+def LM_ScalesAttr : AttrDef<LM_Dialect, "Scales"> {
+  let mnemonic = "scales";
+  let summary = "the scales of e4m3 rows in one of the model's files";
+  let description = [{
+    `count` values of `storage` (f32, f16 or bf16) from byte `offset` of file number `file` on: one for each row of the span, or one for all.
+
+    Example: `#lm.scales<file = 0, offset = 4096, count = 1, storage = f32>`
+  }];
+  let parameters = (ins "uint32_t":$file, "uint64_t":$offset, "int64_t":$count, EnumParameter<LM_Storage>:$storage);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def LM_SpanAttr : AttrDef<LM_Dialect, "Span"> {
   let mnemonic = "span";
   let summary = "rows of a weight as a span of one of the model's files";
@@ -76,9 +93,10 @@ def LM_SpanAttr : AttrDef<LM_Dialect, "Span"> {
     `rows` rows starting at byte `offset` of file number `file`. With `deinterleave` = head_dim the rows of
     each head are reordered when packing from (0, h/2, 1, h/2+1, ...) storage to halves, so that rotary
     embedding always rotates halves: packed row i of a head is stored row 2i for i < rotary/2, 2(i - rotary/2)+1 after it.
+    Rows stored as e4m3 have `scales`.
   }];
   let parameters = (ins "uint32_t":$file, "uint64_t":$offset, "uint64_t":$bytes, "int64_t":$rows,
-                        DefaultValuedParameter<"int64_t", "0">:$deinterleave);
+                        DefaultValuedParameter<"int64_t", "0">:$deinterleave, OptionalParameter<"ScalesAttr">:$scales);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 def LM_SpanArrayAttr : TypedArrayAttrBase<LM_SpanAttr, "spans in row order">;

@@ -11,7 +11,7 @@ class LM_Op<string mnemonic, list<Trait> traits = []> : Op<LM_Dialect, mnemonic,
 
 /// Activations: [tokens, columns].
 def LM_F32Rows : RankedTensorOf<[F32]>;
-def LM_Rows : RankedTensorOf<[F32, BF16, I8, I16]>;
+def LM_Rows : RankedTensorOf<[F32, BF16, I8, I16, F8E4M3FN]>;
 def LM_Ids : 1DTensorOf<[I32]>;
 def LM_KV : Type<CPred<"::llvm::isa<::llmc::lm::KVType>($_self)">, "KV cache of a layer">;
 
@@ -24,14 +24,16 @@ def LM_WeightOp : LM_Op<"weight", [Symbol]> {
   let description = [{
     Rows of `sources` are concatenated; with `interleave` = n (two sources of equal size) they alternate in
     blocks of n rows (gate and up projections). `value` holds small computed tables instead of a file span.
-    `layout` is absent until `lm-pack-weights`, which also sets `offset` (bytes into the package's weights).
+    `layout` is absent until `lm-pack-weights`, which also sets `offset` (bytes into the package's weights). With `quantize`
+    the rows of a matrix of plain values are quantised when packed: e4m3 codes with a scale per row (`lm-quantize-weights`).
 
     A vector (norm weight, bias) has shape [N]: N source rows of one value, packed as one row of N columns.
 
     Constraints: (1) rows of the sources sum to shape[0]; (2) bytes of a span = rows * storage bytes of shape[1];
     (3) exactly one of sources and value, a value being f32 of the weight's shape; (4) block storage needs two dimensions
     and shape[1] % 32 == 0; (5) rows of a span are a multiple of its `deinterleave`, which is even; (6) interleaving needs
-    two sources of equal rows, a multiple of `interleave`; (7) `offset` and `layout` come together, offset % 64 == 0.
+    two sources of equal rows, a multiple of `interleave`; (7) `offset` and `layout` come together, offset % 64 == 0; (8) sources
+    have `scales` exactly where the storage is e4m3, in two dimensions, one or as many as rows; (9) `quantize` is e4m3, of a matrix of f32, f16 or bf16.
 
     Example:
     ```mlir
@@ -40,7 +42,7 @@ def LM_WeightOp : LM_Op<"weight", [Symbol]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$shape, LM_StorageAttr:$storage,
                        OptionalAttr<LM_SpanArrayAttr>:$sources, DefaultValuedAttr<I64Attr, "0">:$interleave,
-                       OptionalAttr<ElementsAttr>:$value,
+                       OptionalAttr<ElementsAttr>:$value, OptionalAttr<LM_StorageAttr>:$quantize,
                        OptionalAttr<LM_LayoutAttr>:$layout, OptionalAttr<I64Attr>:$offset);
   let assemblyFormat = "$sym_name $shape `` $storage attr-dict"; // the storage prints a space itself
   let hasVerifier = 1;
@@ -79,8 +81,9 @@ def LM_LinearOp : LM_Op<"linear", [Pure, AttrSizedOperandSegments, DeclareOpInte
   let summary = "result[t, n] = sum_k input[t, k] * weight[n, k] + bias[n] + residual[t, n]";
   let description = [{
     `arith` fixes the sum's rounding and order (absent: undecided, set by `lm-set-arith`). Inputs: one f32 tensor
-    (f32, undecided, or before `lm-quantize-activations`), one bf16 tensor (bf16_eo32), or codes and scales (q8_g32). bias,
-    then residual are added to the finished sum in f32, in this order.
+    (f32, undecided, or before `lm-quantize-activations`), one bf16 tensor (bf16_eo32, bf16), or codes and scales (q8_g32, q16_g32,
+    e4m3). The finished sum is multiplied by the scale of an e4m3 weight's row (with arith e4m3 by its product with that of the
+    input's row), then bias and residual are added in f32, in this order.
 
     Example:
     ```mlir
@@ -192,14 +195,17 @@ def LM_GatherRowsOp : LM_Op<"gather_rows", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def LM_QuantizeOp : LM_Op<"quantize", [Pure]> {
-  let summary = "int8 or int16 codes per group of 32 columns";
+  let summary = "int8 or int16 codes per group of 32 columns, or e4m3 codes per row";
   let description = [{
     Per row and group g: a = max |x|; scale = a / top; code = round_to_even(x * (top / a)) (0 where a < 2^-100), with
     top = 127 for i8 and 32767 for i16; results: codes [tokens, C], scales f32 [tokens, ceil(C / 32), 2] = (scale, scale * sum of codes).
 
+    e4m3 (f8E4M3FN): per row a = max(max |x|, 2^-100); scale = a / 448; code = x * (448 / a), to nearest even; scales f32 [tokens, 1].
+    The input may be bf16.
+
     Example: `%c, %s = lm.quantize %x : tensor<?x576xf32> -> tensor<?x576xi8>, tensor<?x18x2xf32>`
   }];
-  let arguments = (ins LM_F32Rows:$input);
+  let arguments = (ins RankedTensorOf<[F32, BF16]>:$input);
   let results = (outs LM_Rows:$codes, LM_F32Rows:$scales);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($codes) `,` type($scales)";
   let hasVerifier = 1;

@@ -40,7 +40,7 @@ static LogicalResult verifyRows(Operation *op, const Twine &what, Value value, i
 /// `types` hold [rows, columns] in `format`.
 static LogicalResult verifyFormat(Operation *op, const Twine &what, TypeRange types, Format format,
                                   int64_t columns = -1) {
-  bool coded = format == Format::Q8 || format == Format::Q16;
+  bool coded = format == Format::Q8 || format == Format::Q16 || format == Format::E4M3;
   size_t expected = coded ? 2 : 1;
   if (types.size() != expected)
     return op->emitOpError() << "expected " << expected << " " << what << " for " << stringifyFormat(format)
@@ -51,6 +51,11 @@ static LogicalResult verifyFormat(Operation *op, const Twine &what, TypeRange ty
     return verifyRows(op, what, types[0], f32, columns);
   if (format == Format::BF16)
     return verifyRows(op, what, types[0], BFloat16Type::get(context), columns);
+  if (format == Format::E4M3) {
+    if (failed(verifyRows(op, what + " (codes)", types[0], Float8E4M3FNType::get(context), columns)))
+      return failure();
+    return verifyRows(op, what + " (scales)", types[1], f32, 1);
+  }
   if (failed(verifyRows(op, what + " (codes)", types[0], IntegerType::get(context, format == Format::Q8 ? 8 : 16), columns)))
     return failure();
   auto codes = cast<RankedTensorType>(types[0]);
@@ -109,6 +114,22 @@ LogicalResult KVType::verify(function_ref<InFlightDiagnostic()> emitError, int64
   return success();
 }
 
+/// Scales where rows are e4m3, and only there.
+static LogicalResult verifyScales(WeightOp op, SpanAttr span) {
+  ScalesAttr scales = span.getScales();
+  bool wanted = op.getStorage() == Storage::E4M3;
+  if (wanted != bool(scales))
+    return op.emitOpError() << "expected " << (wanted ? "scales of a source of e4m3" : "no scales but those of e4m3") << ", got "
+                            << (wanted ? "none" : "some");
+  if (!scales)
+    return success();
+  if (scales.getCount() != 1 && scales.getCount() != span.getRows())
+    return op.emitOpError() << "expected one scale, or " << span.getRows() << " (one for each row), got " << scales.getCount();
+  if (scales.getStorage() != Storage::F32 && scales.getStorage() != Storage::F16 && scales.getStorage() != Storage::BF16)
+    return op.emitOpError() << "expected scales of f32, f16 or bf16, got " << stringifyStorage(scales.getStorage());
+  return success();
+}
+
 static LogicalResult verifySpans(WeightOp op, ArrayRef<Attribute> spans) {
   int64_t interleave = op.getInterleave(), rows = 0;
   uint64_t rowBytes = storageBytes(op.getStorage(), sourceColumns(op));
@@ -124,6 +145,8 @@ static LogicalResult verifySpans(WeightOp op, ArrayRef<Attribute> spans) {
       return op.emitOpError() << "expected deinterleave to be even and to divide " << span.getRows()
                               << " rows, got " << head;
     rows += span.getRows();
+    if (failed(verifyScales(op, span)))
+      return failure();
   }
   if (rows != op.getShape()[0])
     return op.emitOpError() << "expected sources of " << op.getShape()[0] << " rows, got " << rows;
@@ -147,6 +170,12 @@ LogicalResult WeightOp::verify() {
   if (isBlockStorage(getStorage()) && (shape.size() != 2 || shape[1] % blockSize(getStorage()) != 0))
     return emitOpError() << "expected two dimensions and columns that are a multiple of "
                          << blockSize(getStorage()) << " for " << stringifyStorage(getStorage());
+  if (getStorage() == Storage::E4M3 && shape.size() != 2)
+    return emitOpError() << "expected two dimensions for e4m3, got " << shape.size();
+  if (getQuantize() && (*getQuantize() != Storage::E4M3 || getStorage() == Storage::E4M3 || isBlockStorage(getStorage()) ||
+                        shape.size() != 2 || !getSources()))
+    return emitOpError() << "expected a matrix of f32, f16 or bf16 to quantise to e4m3, got " << stringifyStorage(getStorage())
+                         << " to " << stringifyStorage(*getQuantize());
   if (bool(getSources()) == bool(getValue()))
     return emitOpError() << "expected exactly one of sources and value";
   if (bool(getLayout()) != bool(getOffset()))
@@ -170,7 +199,10 @@ LogicalResult WeightOp::verify() {
 LogicalResult EmbeddingOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(verifyRows(*this, "a result", getResult())))
     return failure();
-  return success(lookUp(*this, symbols, getWeightAttr(), {-1, columns(getResult())}) != nullptr);
+  WeightOp weight = lookUp(*this, symbols, getWeightAttr(), {-1, columns(getResult())});
+  if (weight && packedStorage(weight) == Storage::E4M3)
+    return emitOpError() << "expected a table that is not e4m3, got " << getWeightAttr();
+  return success(weight != nullptr);
 }
 
 LogicalResult RMSNormOp::verify() {
@@ -272,9 +304,11 @@ LogicalResult GatherRowsOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult QuantizeOp::verify() {
-  if (failed(verifyRows(*this, "an input", getInput())))
+  Type codes = getElementTypeOrSelf(getCodes());
+  Format format = isa<Float8E4M3FNType>(codes) ? Format::E4M3 : codes.isInteger(16) ? Format::Q16 : Format::Q8;
+  bool narrow = format == Format::E4M3 && getElementTypeOrSelf(getInput()).isBF16(); // of a gated product
+  if (failed(verifyRows(*this, "an input", getInput().getType(), narrow ? Type(BFloat16Type::get(getContext())) : Float32Type::get(getContext()))))
     return failure();
-  Format format = getElementTypeOrSelf(getCodes()).isInteger(16) ? Format::Q16 : Format::Q8;
   return verifyFormat(*this, "results", getResultTypes(), format, columns(getInput()));
 }
 

@@ -94,7 +94,7 @@ LogicalResult LaunchOp::verify() {
       return emitOpError("argument ") << index << ": expected a step field, got " << arg.getValue();
   }
   for (auto value : getValues().getAsRange<ValueAttr>())
-    if (value.getOffset() >= arena || value.getStride() < value.getCols() || value.getElement() > 5)
+    if (value.getOffset() >= arena || value.getStride() < value.getCols() || value.getElement() > 6)
       return emitOpError("value ") << value.getName() << ": expected an offset inside the arena, stride >= cols and a known element";
   return success();
 }

@@ -73,7 +73,7 @@ def RT_ArgArrayAttr : TypedArrayAttrBase<RT_ArgAttr, "kernel arguments">;
 def RT_ValueAttr : AttrDef<RT_Dialect, "Value"> {
   let mnemonic = "value";
   let summary = "an lm value held by a launch's result (llmc_value_v1)";
-  let description = [{ `element`: 0 f32, 1 bf16, 2 f16, 3 i8, 4 i32, 5 i16; i8 and i16 are codes with scales at `scales_offset`. `stride` in elements. }];
+  let description = [{ `element`: 0 f32, 1 bf16, 2 f16, 3 i8, 4 i32, 5 i16, 6 e4m3; i8, i16 and e4m3 are codes with scales at `scales_offset`. `stride` in elements. }];
   let parameters = (ins "::mlir::StringAttr":$name, "uint64_t":$offset, "uint32_t":$element, "uint32_t":$cols,
                         "uint32_t":$stride, DefaultValuedParameter<"uint64_t", "0">:$scales_offset);
   let assemblyFormat = "`<` struct(params) `>`";
@@ -82,7 +82,7 @@ def RT_ValueArrayAttr : TypedArrayAttrBase<RT_ValueAttr, "named results">;
 
 def RT_Arithmetic : RT_I32Enum<"Arithmetic", "what does most of a launch's arithmetic (enum llmc_cost_arithmetic)", [
   I32EnumAttrCase<"F32", 0, "f32">, I32EnumAttrCase<"BF16", 1, "bf16">, I32EnumAttrCase<"I16", 2, "i16">,
-  I32EnumAttrCase<"I8", 3, "i8">]>;
+  I32EnumAttrCase<"I8", 3, "i8">, I32EnumAttrCase<"E4M3", 4, "e4m3">]>;
 
 def RT_CostAttr : AttrDef<RT_Dialect, "Cost"> {
   let mnemonic = "cost";

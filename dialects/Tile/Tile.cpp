@@ -46,6 +46,8 @@ llmc::CodedForm llmc::tile::codedForm(Format format) {
   case Format::BF16Pairs:
   case Format::BF16NK:
   case Format::BF16KN:
+  case Format::E4M3Pairs:
+  case Format::E4M3NK:
     return {};
   case Format::Q4_0: return llmc::codedForm(LLMC_LAYOUT_N16_Q4_0);
   case Format::Q4_1: return llmc::codedForm(LLMC_LAYOUT_N16_Q4_1);
@@ -66,7 +68,7 @@ llmc::CodedForm llmc::tile::codedForm(Format format) {
 int64_t llmc::tile::recordK(Format format) {
   if (CodedForm form = codedForm(format))
     return form.recordK;
-  return format == Format::BF16Pairs ? 2 : 1;
+  return format == Format::BF16Pairs || format == Format::E4M3Pairs ? 2 : 1;
 }
 
 int64_t llmc::tile::recordBytes(Format format) {
@@ -82,8 +84,8 @@ bool llmc::tile::hasScalesOf32(Format format) { return isQuantized(format) && co
 LogicalResult PackedType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t k, int64_t n, Format format) {
   if (k <= 0 || n <= 0 || n % 16)
     return emitError() << "expected positive k and a multiple of 16 columns, got " << k << " x " << n;
-  if (format == Format::BF16Pairs && k % 2)
-    return emitError() << "expected an even k for bf16_pairs, got " << k;
+  if ((format == Format::BF16Pairs || format == Format::E4M3Pairs) && k % 2)
+    return emitError() << "expected an even k for " << stringifyFormat(format) << ", got " << k;
   if (isQuantized(format) && k % 32)
     return emitError() << "expected whole groups of 32 k for " << stringifyFormat(format) << ", got " << k << " x " << n;
   return success();
@@ -233,6 +235,9 @@ LogicalResult DotOp::verify() {
     return emitOpError("expected a bf16 left operand and k a multiple of 16 for bf16, got ") << a << " and " << b;
   if (getArith() == DotArith::BF16_G32 && (!a.getElementType().isBF16() || b.getK() % 32 || !hasScalesOf32(b.getFormat())))
     return emitOpError("expected a bf16 left operand and codes with scales of 32 k for arith bf16_g32, got ") << a << " and " << b;
+  bool e4m3 = isa<Float8E4M3FNType>(a.getElementType());
+  if ((getArith() == DotArith::E4M3 || e4m3) && (getArith() != DotArith::E4M3 || !e4m3 || b.getFormat() != Format::E4M3NK || b.getK() % 32))
+    return emitOpError("expected operands in e4m3, the right one e4m3_nk, and k a multiple of 32 for e4m3, got ") << a << " and " << b;
   if (getArith() == DotArith::F32 && !a.getElementType().isF32())
     return emitOpError("expected an f32 left operand for arithmetic f32, got ") << a;
   return verifyProduct(*this, a, b, cast<VectorType>(getAcc().getType()));
@@ -302,14 +307,16 @@ LogicalResult CopyAsyncOp::verify() {
   auto memref = cast<MemRefType>(getMemref().getType());
   auto ring = cast<RingType>(getRing().getType());
   ArrayRef<int64_t> box = getBox();
-  if (!memref.getElementType().isBF16() || memref.getRank() > 5 || box.size() != static_cast<size_t>(memref.getRank()) ||
+  bool e4m3 = isa<Float8E4M3FNType>(memref.getElementType());
+  if ((!memref.getElementType().isBF16() && !e4m3) || memref.getRank() > 5 || box.size() != static_cast<size_t>(memref.getRank()) ||
       getIndices().size() != box.size())
-    return emitOpError("expected a bf16 memref of at most 5 dimensions with a box and an index for each, got ") << memref;
+    return emitOpError("expected a bf16 or e4m3 memref of at most 5 dimensions with a box and an index for each, got ") << memref;
+  int64_t columns = e4m3 ? 128 : 64; // of a panel
   int64_t rows = 1;
   for (int64_t size : box.drop_back())
     rows *= size;
-  if (rows > ring.getRows() || box.back() != 64 || llvm::any_of(box, [](int64_t size) { return size < 1 || size > 256; }))
-    return emitOpError("expected a box of at most ") << ring.getRows() << " x 64 elements, at most 256 a dimension";
+  if (rows > ring.getRows() || box.back() != columns || llvm::any_of(box, [](int64_t size) { return size < 1 || size > 256; }))
+    return emitOpError("expected a box of at most ") << ring.getRows() << " x " << columns << " elements, at most 256 a dimension";
   if (static_cast<int64_t>(getPanel()) < 0 || static_cast<int64_t>(getPanel()) >= ring.getColumns() / 64)
     return emitOpError("expected a panel below ") << ring.getColumns() / 64 << ", got " << static_cast<int64_t>(getPanel());
   return success();
@@ -379,6 +386,8 @@ LogicalResult WarpgroupDotOp::verify() {
     return emitOpError("expected a result of ") << rows << "x" << cols << " f32, got " << type;
   if (rows % 8 || rows > 256 || cols % 64)
     return emitOpError("expected at most 256 rows, a multiple of 8, and a multiple of 64 columns, got ") << type;
+  if (getArith() != DotArith::BF16 && getArith() != DotArith::E4M3)
+    return emitOpError("expected arith bf16 or e4m3, got ") << stringifyDotArith(getArith());
   return success();
 }
 

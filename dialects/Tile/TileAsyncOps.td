@@ -22,7 +22,7 @@ def Tile_RingType : TypeDef<Tile_Dialect, "Ring"> {
   let summary = "`stages` tiles [rows][columns] in shared memory, filled and read in turn";
   let description = [{
     Columns come in panels of 64: [panel][row][64 bf16]. A panel's row is 128 bytes, swizzled as bulk tensor copies write it and
-    warpgroup products read it (PTX ISA 9.7.16.5.1, 128-byte swizzling).
+    warpgroup products read it (PTX ISA 9.7.16.5.1, 128-byte swizzling). Of e4m3 a column of the type stands for two.
 
     Example: `!tile.ring<128 x 64, 4>`
   }];
@@ -189,7 +189,7 @@ def Tile_CopyAsyncOp : Tile_AsyncOp<"copy_async", [MemoryEffects<[MemRead, MemWr
   let summary = "producer: copies a box of global memory into the slot of a round";
   let description = [{
     One bulk tensor copy (PTX ISA 9.7.9.27.1.2) of the memref's elements from the indices on: `box` elements of each
-    dimension, product of all but the last at most the rows of the ring (it fills the first ones), last = 64, the columns of
+    dimension, product of all but the last at most the rows of the ring (it fills the first ones), last = 64 (of e4m3 128), the columns of
     `panel`. What lies outside the memref is zero; a dynamic dimension counts as endless. The slot is full when all announced
     bytes have come.
 
@@ -307,11 +307,12 @@ def Tile_WarpgroupDotOp : Tile_AsyncOp<"warpgroup_dot", [MemoryEffects<[MemRead,
   let summary = "starts acc[m, n] + sum_k a[m, k] b[n, k] on slots of two rings";
   let description = [{
     b's rows (a weight's outputs) are the instruction's rows, 64 a warpgroup; a's rows (tokens) its columns. Starts a group of
-    products; `tile.wait` counts groups.
+    products; `tile.wait` counts groups. Operands are bf16, with `arith` e4m3 twice as many e4m3.
 
     Example: `%x = tile.warpgroup_dot %tokens[%i], %weights[%i], %acc : !tile.ring<256 x 64, 4>, !tile.ring<128 x 64, 4>, !tile.in_flight<vector<256x128xf32>>`
   }];
-  let arguments = (ins Tile_Ring:$a, Index:$roundA, Tile_Ring:$b, Index:$roundB, Tile_InFlight:$acc);
+  let arguments = (ins Tile_Ring:$a, Index:$roundA, Tile_Ring:$b, Index:$roundB, Tile_InFlight:$acc,
+                       DefaultValuedAttr<Tile_ArithAttr, "::llmc::tile::DotArith::BF16">:$arith);
   let results = (outs Tile_InFlight:$result);
   let assemblyFormat = [{
     $a `[` $roundA `]` `,` $b `[` $roundB `]` `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($result)

@@ -37,7 +37,9 @@ def Tile_Format : Tile_I32Enum<"Format", "memory form of a packed right operand"
   I32EnumAttrCase<"BF16KN", 7, "bf16_kn">,      // [k][n]
   I32EnumAttrCase<"Q5_0", 8, "q5_0">, I32EnumAttrCase<"Q5_1", 9, "q5_1">, I32EnumAttrCase<"Q2_K", 10, "q2_k">,
   I32EnumAttrCase<"Q3_K", 11, "q3_k">, I32EnumAttrCase<"Q4_K", 12, "q4_k">, I32EnumAttrCase<"Q5_K", 13, "q5_k">,
-  I32EnumAttrCase<"Q6_K", 14, "q6_k">, I32EnumAttrCase<"IQ4_NL", 15, "iq4_nl">, I32EnumAttrCase<"IQ4_XS", 16, "iq4_xs">]>;
+  I32EnumAttrCase<"Q6_K", 14, "q6_k">, I32EnumAttrCase<"IQ4_NL", 15, "iq4_nl">, I32EnumAttrCase<"IQ4_XS", 16, "iq4_xs">,
+  I32EnumAttrCase<"E4M3Pairs", 17, "e4m3_pairs">, // [k / 2][n][2], without scales
+  I32EnumAttrCase<"E4M3NK", 18, "e4m3_nk">]>;    // [n][k], without scales
 
 def Tile_FormatAttr : EnumAttr<Tile_Dialect, Tile_Format, "format">;
 
@@ -46,7 +48,8 @@ def Tile_Arith : Tile_I32Enum<"DotArith", "rounding and order of a dot product",
   I32EnumAttrCase<"BF16_EO32", 1, "bf16_eo32">, // per 32 k: even-k and odd-k FMA chains from 0, then c + (even + odd)
   I32EnumAttrCase<"BF16", 2, "bf16">,           // operands rounded to bf16; CPU: one FMA chain, of each pair of k the odd first;
                                                 // GPU: f32 sums in the order of its matrix unit
-  I32EnumAttrCase<"BF16_G32", 3, "bf16_g32">    // codes: per 32 k such a sum with the codes themselves, then scale and minimum
+  I32EnumAttrCase<"BF16_G32", 3, "bf16_g32">,   // codes: per 32 k such a sum with the codes themselves, then scale and minimum
+  I32EnumAttrCase<"E4M3", 4, "e4m3">            // GPU: e4m3 operands, f32 sums in the order and with the rounding of its matrix unit
 ]>;
 def Tile_ArithAttr : EnumAttr<Tile_Dialect, Tile_Arith, "arith"> {
   let assemblyFormat = "`<` $value `>`";

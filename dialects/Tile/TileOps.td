@@ -169,7 +169,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
 
     Example: `%s = tile.dot %q, %k, %zero {arith = #tile.arith<f32>} : vector<4x64xf32>, !tile.packed<64 x 16, bf16_pairs>, vector<4x16xf32>`
   }];
-  let arguments = (ins VectorOfRankAndType<[2], [F32, BF16]>:$a, Tile_Packed:$b, Tile_F32Vector:$acc, Tile_ArithAttr:$arith);
+  let arguments = (ins VectorOfRankAndType<[2], [F32, BF16, F8E4M3FN]>:$a, Tile_Packed:$b, Tile_F32Vector:$acc, Tile_ArithAttr:$arith);
   let results = (outs Tile_F32Vector:$result);
   let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
   let hasVerifier = 1;

@@ -15,6 +15,8 @@
 using namespace llmc;
 
 double Hardware::peak(uint32_t arithmetic) const {
+  if (arithmetic == LLMC_COST_E4M3 && bf16 > 0) // half the bits, twice the products of a matrix unit
+    return 2 * bf16;
   const double own = arithmetic == LLMC_COST_BF16 ? bf16 : arithmetic == LLMC_COST_I16 ? int16 : arithmetic == LLMC_COST_I8 ? int8 : f32;
   return own > 0 ? own : f32;
 }

@@ -28,7 +28,7 @@ std::string llmc::explainJson(const Explanation &e) {
   j["model"] = e.model;
   j["isa"] = e.isa;
   j["hardware"] = {{"name", e.hardware.name}, {"description", e.hardware.description}, {"bytes_per_second", e.hardware.bandwidth}};
-  for (uint32_t arithmetic = LLMC_COST_F32; arithmetic <= LLMC_COST_I8; ++arithmetic)
+  for (uint32_t arithmetic = LLMC_COST_F32; arithmetic <= LLMC_COST_E4M3; ++arithmetic)
     j["hardware"]["flops_per_second"][arithmeticName(arithmetic)] = e.hardware.peak(arithmetic);
   j["step"] = {{"sequences", e.shape.sequences}, {"tokens", e.shape.tokens}, {"context", e.shape.context}};
   j["kernels"] = Json::array();

@@ -19,8 +19,9 @@ struct Facts {
 // In the order of DType.
 constexpr Facts facts[] = {{"F32", 1, 4},      {"F16", 1, 2},      {"BF16", 1, 2},     {"Q4_0", 32, 18},   {"Q4_1", 32, 20},
                            {"Q8_0", 32, 34},   {"Q5_0", 32, 22},   {"Q5_1", 32, 24},   {"Q2_K", 256, 84},  {"Q3_K", 256, 110},
-                           {"Q4_K", 256, 144}, {"Q5_K", 256, 176}, {"Q6_K", 256, 210}, {"IQ4_NL", 32, 18}, {"IQ4_XS", 256, 136}};
-static_assert(std::size(facts) == std::size(kDTypes));
+                           {"Q4_K", 256, 144}, {"Q5_K", 256, 176}, {"Q6_K", 256, 210}, {"IQ4_NL", 32, 18}, {"IQ4_XS", 256, 136},
+                           {"E4M3", 1, 1}};
+static_assert(std::size(facts) == std::size(kDTypes) + 1);
 
 const Facts &of(DType type) { return facts[static_cast<size_t>(type)]; }
 } // namespace

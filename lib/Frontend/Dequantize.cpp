@@ -45,6 +45,11 @@ void llmc::dequantizeRow(DType type, const void *source, int64_t count, float *d
     }
     return;
   }
+  if (type == DType::E4M3) { // without the rows' scales
+    for (int64_t i = 0; i < count; ++i)
+      destination[i] = e4m3ToF32(bytes[i]);
+    return;
+  }
   withBlockType(type, [&](auto constant) {
     CodedBlock block;
     for (int64_t i = 0; i < count; i += blockSize(type), bytes += blockBytes(type)) {

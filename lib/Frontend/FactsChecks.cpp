@@ -61,6 +61,9 @@ public:
     std::string where = facts.files[tensor.file] + ": tensor " + quote(tensor.sourceName);
     if (tensor.shape != shape)
       throw Error(where + ": expected shape " + shapeString(shape) + ", got " + shapeString(tensor.shape));
+    bool layer = name.rfind("blk.", 0) == 0 || name == "output.weight"; // embedding rows are read one by one
+    if (tensor.type == DType::E4M3 && (shape.size() == 1 || !layer))
+      throw Error(where + ": expected F32, F16 or BF16, got F8_E4M3");
     if (shape.size() == 1 && blockSize(tensor.type) != 1)
       throw Error(where + ": expected F32, F16 or BF16 for a vector, got " + toString(tensor.type));
     used.insert(name);

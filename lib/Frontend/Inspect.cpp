@@ -139,6 +139,8 @@ std::string llmc::inspectText(const ModelFacts &facts) {
   out.line("bias:         %s", facts.attentionOutputBias ? "q, k, v, o"
                                : facts.attentionBias     ? "q, k, v"
                                                          : "none");
+  if (!facts.quantization.empty())
+    out.line("quantization: %s, e4m3 with a scale per tensor or row", facts.quantization.c_str());
   out.line("rope:         theta %g, %lld dimensions, scaling %s", rope.theta,
            static_cast<Long>(rope.rotaryDim), scalingName(rope));
   out.line("kv cache:     %llu bytes a token in 16 bit, %llu in f32",
@@ -184,6 +186,7 @@ std::string llmc::inspectJson(const ModelFacts &facts) {
       {"tied_head", facts.tiedHead},
       {"attention_bias", facts.attentionBias},
       {"attention_output_bias", facts.attentionOutputBias},
+      {"quantization", facts.quantization},
       {"rope",
        {{"theta", rope.theta},
         {"dimensions", rope.rotaryDim},

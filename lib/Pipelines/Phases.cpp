@@ -44,7 +44,7 @@ void llmc::buildPhase(OpPassManager &manager, llvm::StringRef phase, const Model
   else if (phase == "reference" && options.reference && !cuda)
     manager.addPass(createLMToReferencePass());
   else if (phase == "decided")
-    lm::buildLMDecidePipeline(manager, {options.compute, options.kvType, LLMC_KV_BLOCK, options.fuseQuantize, cuda});
+    lm::buildLMDecidePipeline(manager, {options.compute, options.quantize, options.kvType, LLMC_KV_BLOCK, options.fuseQuantize, cuda});
   else if (phase == "tile")
     manager.addPass(createLMToTilePass({cuda, options.trapChecks, options.linearTile}));
   else if (phase == "planned")

@@ -94,8 +94,8 @@ std::string opInLayer(const std::string &op, int32_t layer) {
 }
 
 const char *arithmeticName(uint32_t arithmetic) {
-  static constexpr const char *names[] = {"f32", "bf16", "int16", "int8"};
-  return arithmetic <= LLMC_COST_I8 ? names[arithmetic] : "unknown";
+  static constexpr const char *names[] = {"f32", "bf16", "int16", "int8", "e4m3"};
+  return arithmetic <= LLMC_COST_E4M3 ? names[arithmetic] : "unknown";
 }
 
 } // namespace llmc

@@ -213,7 +213,7 @@ struct Checker {
       expect(l.values[v].name, where + ": a value has no name");
       less(l.values[v].offset, p.arena_bytes, where + ": value offset");
       less(l.values[v].rows, LLMC_ROWS_QUERY_TILES + 1, where + ": value rows");
-      less(l.values[v].element, LLMC_I16 + 1, where + ": value element");
+      less(l.values[v].element, LLMC_E4M3 + 1, where + ": value element");
     }
   }
 
@@ -265,7 +265,7 @@ void checkModule(const llmc_module_v1 &m, const std::string &name) {
   }
   c.expect(!m.num_costs || m.costs, "no costs of launches");
   for (uint32_t i = 0; i < m.num_costs; ++i)
-    c.less(m.costs[i].arithmetic, LLMC_COST_I8 + 1, "cost " + std::to_string(i) + ": arithmetic");
+    c.less(m.costs[i].arithmetic, LLMC_COST_E4M3 + 1, "cost " + std::to_string(i) + ": arithmetic");
   c.expect(m.program.num_launches > 0, "the program has no launches");
   c.program(m.program, false);
   if (m.reference.num_launches)

@@ -1,6 +1,7 @@
 //===- UnpackWeight.cpp ---------------------------------------------------===//
 #include "runtime/engine/UnpackWeight.h"
 #include "llmc/Support/Error.h"
+#include "llmc/Support/Float.h"
 #include "llmc/Target/Layout.h"
 
 #include <bit>
@@ -79,6 +80,21 @@ float element(llmc_layout layout, const CodedForm &form, const uint8_t *record, 
   }
 }
 
+// Panels of 16 rows of codes, row by row or in pairs of k, and behind them a scale for each row.
+void unpackE4M3(const llmc_weight_v1 &w, const uint8_t *bytes, float *out) {
+  const bool rows = w.layout == LLMC_LAYOUT_ROWS_E4M3;
+  const uint64_t step = panelBytes(llmc_layout(w.layout), w.padded_cols);
+  for (uint64_t row = 0; row < w.rows; ++row) {
+    const uint8_t *panel = bytes + row / kPanelRows * step;
+    const uint64_t lane = row % kPanelRows;
+    const float scale = load<float>(panel + kPanelRows * w.padded_cols + 4 * lane);
+    for (uint64_t k = 0; k < w.cols; ++k) {
+      const uint64_t at = rows ? lane * w.padded_cols + k : k / 2 * 2 * kPanelRows + 2 * lane + k % 2;
+      out[row * w.cols + k] = scale * e4m3ToF32(panel[at]);
+    }
+  }
+}
+
 void expectBytes(const llmc_weight_v1 &w, uint64_t bytes) {
   if (w.bytes != bytes)
     throw Error(std::string("weight ") + w.name + ": expected " + std::to_string(bytes) + " packed bytes, got " +
@@ -103,6 +119,10 @@ void unpackWeight(const llmc_weight_v1 &w, const std::byte *weights, float *out)
       for (uint64_t k = 0; k < w.cols; ++k)
         out[row * w.cols + k] = std::bit_cast<float>(uint32_t(load<uint16_t>(bytes + (row * w.padded_cols + k) * 2)) << 16);
     return;
+  }
+  if (w.layout == LLMC_LAYOUT_N16_E4M3 || w.layout == LLMC_LAYOUT_ROWS_E4M3) {
+    expectBytes(w, packedBytes(llmc_layout(w.layout), w.padded_rows, w.padded_cols));
+    return unpackE4M3(w, bytes, out);
   }
   if (w.layout > LLMC_LAYOUT_N16_IQ4_XS)
     throw Error(std::string("weight ") + w.name + ": unknown layout " + std::to_string(w.layout));

@@ -11,8 +11,9 @@ namespace llmc {
 // By layout.
 static constexpr const char *layoutNames[] = {"rows_f32",  "n16_f32",  "n16_f16",  "n16_bf16", "n16_q4_0", "n16_q4_1",
                                               "n16_q8_0",  "rows_bf16", "n16_q5_0", "n16_q5_1", "n16_q2_k", "n16_q3_k",
-                                              "n16_q4_k",  "n16_q5_k", "n16_q6_k", "n16_iq4_nl", "n16_iq4_xs"};
-static_assert(std::size(layoutNames) == LLMC_LAYOUT_N16_IQ4_XS + 1);
+                                              "n16_q4_k",  "n16_q5_k", "n16_q6_k", "n16_iq4_nl", "n16_iq4_xs",
+                                              "n16_e4m3",  "rows_e4m3"};
+static_assert(std::size(layoutNames) == LLMC_LAYOUT_ROWS_E4M3 + 1);
 
 const char *layoutName(uint32_t layout) { return layout < std::size(layoutNames) ? layoutNames[layout] : "unknown"; }
 

@@ -54,7 +54,7 @@ GROUPS = {
     "hf": [("Hugging Face folder of SmolLM2", hf.folder)],
     "text": [("tokenize", text.tokenizing), ("sampling flags", text.sampling), ("perplexity", text.perplexity),
              ("conversation", text.conversation), ("Ctrl-C", text.interrupt)],
-    "tiny": [("inspect and plan", tiny.inspecting), ("tiny models", tiny.all_models)],
+    "tiny": [("inspect and plan", tiny.inspecting), ("tiny models", tiny.all_models), ("quantising", tiny.quantised)],
     "split": [("models in several GGUF files", split.all_parts)],
     "explain": [("work of tiny models", explain.work), ("explain with a profile", explain.profiles), ("explain SmolLM2", explain.smollm2),
                 ("wrong use of explain", explain.refused)],

@@ -45,6 +45,26 @@ def all_models(checks, ctx):
         checks.group(name, one, ctx, path, name, tiny.MODELS[name][2], goldens["prompt"], goldens["models"][name])
 
 
+def quantised(checks, ctx):
+    """--quantize=fp8 makes of f32 weights what another quantiser stored, to the bit."""
+    tiny, stored = context.tiny_models(), "llama-256.hf-fp8"
+    ids, rows = context.golden("tiny-goldens.json")["models"][stored]["prompt_ids"], {}
+    plain = ctx.path("llama-256.hf-f32")
+    tiny.write_hf(plain, ("llama-256", "hf", "F32", "F32"))
+    for name, model, *flags in (("stored", tiny.write(ctx.work, stored)), ("made", plain, "--quantize=fp8")):
+        exe = ctx.path(f"fp8-{name}")
+        result = ctx.compile(model, f"fp8-{name}", *flags)
+        if not checks.check(f"{name}: compiles {' '.join(flags)}", result.code == 0, result.errors.strip()[-300:]):
+            return
+        rows[name] = cli.logits_bytes(exe, ids)
+        layouts = {weight["layout"] for weight in ctx.package(exe).manifest["weights"] if weight["name"].startswith("blk.")}
+        checks.check(f"{name}: layers have e4m3 matrices and f32 vectors", layouts == {"n16_e4m3", "rows_f32"}, layouts)
+    checks.check("quantising gives the stored codes and scales", len(set(rows.values())) == 1)
+    result = common.run([ctx.llmc, "compile", tiny.write(ctx.work, "llama-tied.q4_0"), "-o", ctx.path("refused"), "--quantize=fp8"])
+    checks.check("codes are not quantised again", result.code == 1 and "expected f32, f16, bf16 or e4m3 to quantise to fp8, got q4_0" in result.errors,
+                 result.errors.strip()[-200:])
+
+
 def inspecting(checks, ctx):
     for sub in ("inspect", "plan"):
         result = common.run([ctx.llmc, sub, ctx.model], timeout=60)

@@ -130,7 +130,7 @@ void testLinear(Arith arith, DType storage, const std::vector<Shape> &shapes) {
     Rows<float> residual = randomRows(kMaxRows, s.n, 12), expected(kMaxRows, s.n);
     for (int64_t r = 0; r < kMaxRows; ++r)
       for (int64_t n = 0; n < s.n; ++n) {
-        float y = inputs.product(arith, weights[i], r, n);
+        float y = inputs.product(arith, weights[i], r, n) * weights[i].scale(n);
         if (s.bias)
           y = y + biases[i].values[n];
         if (s.residual)
@@ -166,7 +166,8 @@ void testGated(Arith arith, DType storage, const std::vector<Shape> &shapes) {
     Rows<float> expected(kMaxRows, s.n);
     for (int64_t r = 0; r < kMaxRows; ++r)
       for (int64_t n = 0; n < s.n; ++n)
-        expected.at(r, n) = modelGated(inputs.product(arith, weights[i], r, n), inputs.product(arith, weights[i], r, s.n + n));
+        expected.at(r, n) = modelGated(inputs.product(arith, weights[i], r, n) * weights[i].scale(n),
+                                       inputs.product(arith, weights[i], r, s.n + n) * weights[i].scale(s.n + n));
     runVariants(kernels["y" + std::to_string(i)], arith, inputs, nullptr, {weights[i].packed.data()}, expected);
   }
 }
@@ -185,6 +186,10 @@ TEST(Linear, BF16InEvenOdd32) { testLinear(Arith::EvenOdd, DType::BF16, kShapes)
 TEST(Linear, BF16InPairs) {
   forEveryIsa([] { testLinear(Arith::Pairs, DType::BF16, kShapes); });
 }
+TEST(Linear, E4M3InPairs) {
+  forEveryIsa([] { testLinear(Arith::Pairs, DType::E4M3, kShapes); });
+}
+TEST(Linear, E4M3InF32) { testLinear(Arith::F32, DType::E4M3, kFewShapes); }
 TEST(Linear, F32InF32) { testLinear(Arith::F32, DType::F32, {{40, 80, false, true}, {96, 100, true, false}}); }
 TEST(Linear, F16InF32) { testLinear(Arith::F32, DType::F16, {{40, 80, true, true}, {96, 16, false, false}}); }
 TEST(Linear, BF16InF32) { testLinear(Arith::F32, DType::BF16, {{40, 16, true, true}, {96, 48, false, false}}); }
@@ -218,6 +223,10 @@ TEST(GatedLinear, BF16InEvenOdd32) { testGated(Arith::EvenOdd, DType::BF16, kGat
 TEST(GatedLinear, BF16InPairs) {
   forEveryIsa([] { testGated(Arith::Pairs, DType::BF16, kGatedShapes); });
 }
+TEST(GatedLinear, E4M3InPairs) {
+  forEveryIsa([] { testGated(Arith::Pairs, DType::E4M3, kGatedShapes); });
+}
+TEST(GatedLinear, E4M3InF32) { testGated(Arith::F32, DType::E4M3, {{96, 16, false, false}}); }
 TEST(GatedLinear, F32InF32) { testGated(Arith::F32, DType::F32, {{40, 16, false, false}}); }
 TEST(GatedLinear, F16InF32) { testGated(Arith::F32, DType::F16, {{40, 16, false, false}}); }
 TEST(GatedLinear, BF16InF32) { testGated(Arith::F32, DType::BF16, {{40, 16, false, false}}); }

@@ -7,6 +7,7 @@
 
 #include "llmc/Frontend/CodedBlock.h"
 #include "llmc/Frontend/Dequantize.h"
+#include "llmc/Support/Float.h"
 #include "llmc/Target/Packing.h"
 
 #include <array>
@@ -70,6 +71,12 @@ inline std::string randomStorage(DType type, int64_t rows, int64_t cols, unsigne
       std::memcpy(&bytes[at], &value, 4);
       continue;
     }
+    if (type == DType::E4M3) { // both zeros, the least and the largest values of either sign
+      constexpr unsigned char kEnds[] = {0, 0x80, 1, 0x87, 8, 0x7e, 0xfe};
+      unsigned char code = extreme < std::size(kEnds) ? kEnds[extreme] : static_cast<unsigned char>(random());
+      bytes[at] = static_cast<char>(isNaNE4M3(code) ? 0 : code);
+      continue;
+    }
     if (type == DType::BF16) {
       put16(at, extreme == 0 ? 0 : extreme == 1 ? 0x0012 : f32ToBf16(value));
       continue;
@@ -99,17 +106,20 @@ struct Weight {
   int64_t rows, cols;
   int64_t interleave = 0; // two sources of rows / 2
   std::string bytes;
-  std::vector<float> values; // [rows, cols] in the file's order
+  std::vector<float> values; // [rows, cols] in the file's order; of e4m3 without their scales
+  std::vector<float> scales; // of e4m3: one for each row, or one
   Array<uint8_t> packed;
 
   Weight(const std::string &name, DType storage, int64_t rows, int64_t cols, unsigned seed, int64_t interleave = 0)
       : name(name), storage(storage), rows(rows), cols(cols), interleave(interleave),
         bytes(randomStorage(storage, std::max<int64_t>(rows, 1), cols, seed)), values(std::max<int64_t>(rows, 1) * cols),
-        packed(pack()) {
+        scales(randomScales(seed)), packed(pack()) {
     dequantizeRow(storage, bytes.data(), values.size(), values.data());
   }
 
   float value(int64_t row, int64_t k) const { return values[row * cols + k]; }
+  /// What multiplies the sums of a row; 1 of other storages, whose products have no such factor.
+  float scale(int64_t row) const { return scales.empty() ? 1 : scales[scales.size() == 1 ? 0 : row]; }
   BlockValue block(int64_t row, int64_t k) const {
     const auto *blocks = reinterpret_cast<const uint8_t *>(bytes.data()) + row * storageBytes(storage, cols);
     return blockValue(storage, blocks + k / blockSize(storage) * blockBytes(storage), int(k % blockSize(storage)));
@@ -124,23 +134,49 @@ struct Weight {
     std::string text = "lm.weight @" + name + " [" + (rows ? std::to_string(rows) + ", " : "") + std::to_string(cols) + "] " +
                        storageName(storage) + " {" + (interleave ? "interleave = " + std::to_string(interleave) + ", " : "") +
                        "sources = [";
-    for (int64_t i = 0; i < parts; ++i)
+    for (int64_t i = 0; i < parts; ++i) {
       text += std::string(i ? ", " : "") + "#lm.span<file = 0, offset = 0, bytes = " + std::to_string(bytes.size() / parts) +
-              ", rows = " + std::to_string(count) + ">";
+              ", rows = " + std::to_string(count);
+      if (!scales.empty())
+        text += ", scales = <file = 1, offset = 0, count = " + std::to_string(scales.size() == 1 ? 1 : count) + ", storage = f32>";
+      text += ">";
+    }
     std::string form = rows ? "n16_" + storageName(storage) : "rows_f32";
     return text + "], layout = #lm.layout<" + form + ">, offset = 0 : i64}\n";
   }
 
 private:
+  /// Of even seeds one for each row, one of them 0 and one negative; else one for all.
+  std::vector<float> randomScales(unsigned seed) const {
+    if (storage != DType::E4M3)
+      return {};
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<float> values(0.001f, 0.1f);
+    std::vector<float> result(seed % 2 ? 1 : rows);
+    for (float &scale : result)
+      scale = values(random);
+    if (result.size() > 3)
+      result[1] = 0, result[2] = -result[2];
+    return result;
+  }
+
   std::vector<uint8_t> pack() const {
     PackSpec spec{.name = name, .storage = storage, .layout = layout(), .rows = uint64_t(std::max<int64_t>(rows, 1)),
                   .cols = uint64_t(cols), .vector = rows == 0};
     uint64_t count = rows ? rows : cols, parts = interleave ? 2 : 1;
-    for (uint64_t i = 0; i < parts; ++i)
+    for (uint64_t i = 0; i < parts; ++i) {
       spec.sources.push_back({.file = 0, .offset = i * bytes.size() / parts, .rows = count / parts});
+      if (scales.empty())
+        continue;
+      PackSource &source = spec.sources.back();
+      source.scalesFile = 1;
+      source.scalesCount = scales.size() == 1 ? 1 : source.rows;
+      source.scalesOffset = scales.size() == 1 ? 0 : 4 * i * source.rows;
+    }
     spec.interleave = interleave;
     std::vector<InputFile> files;
     files.push_back(InputFile::fromMemory("model", bytes));
+    files.push_back(InputFile::fromMemory("scales", {reinterpret_cast<const char *>(scales.data()), 4 * scales.size()}));
     std::vector<uint8_t> result;
     packWeight(spec, files, [&](auto part) { result.insert(result.end(), part.begin(), part.end()); });
     return result;

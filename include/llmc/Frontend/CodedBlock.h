@@ -40,8 +40,9 @@ constexpr llmc_layout panelLayout(DType storage) {
   constexpr llmc_layout layouts[] = {
       LLMC_LAYOUT_N16_F32,  LLMC_LAYOUT_N16_F16,  LLMC_LAYOUT_N16_BF16, LLMC_LAYOUT_N16_Q4_0,   LLMC_LAYOUT_N16_Q4_1,
       LLMC_LAYOUT_N16_Q8_0, LLMC_LAYOUT_N16_Q5_0, LLMC_LAYOUT_N16_Q5_1, LLMC_LAYOUT_N16_Q2_K,   LLMC_LAYOUT_N16_Q3_K,
-      LLMC_LAYOUT_N16_Q4_K, LLMC_LAYOUT_N16_Q5_K, LLMC_LAYOUT_N16_Q6_K, LLMC_LAYOUT_N16_IQ4_NL, LLMC_LAYOUT_N16_IQ4_XS};
-  static_assert(std::size(layouts) == std::size(kDTypes));
+      LLMC_LAYOUT_N16_Q4_K, LLMC_LAYOUT_N16_Q5_K, LLMC_LAYOUT_N16_Q6_K, LLMC_LAYOUT_N16_IQ4_NL, LLMC_LAYOUT_N16_IQ4_XS,
+      LLMC_LAYOUT_N16_E4M3};
+  static_assert(std::size(layouts) == std::size(kDTypes) + 1);
   return layouts[int(storage)];
 }
 
@@ -60,7 +61,7 @@ struct CodedBlock {
 /// Calls f(std::integral_constant<DType, type>) for a block type; does nothing for a plain one.
 template <class F> void withBlockType(DType type, F f) {
   switch (type) {
-  case DType::F32: case DType::F16: case DType::BF16: return;
+  case DType::F32: case DType::F16: case DType::BF16: case DType::E4M3: return;
 #define LLMC_TYPE(T) case DType::T: return f(std::integral_constant<DType, DType::T>())
   LLMC_TYPE(Q4_0); LLMC_TYPE(Q4_1); LLMC_TYPE(Q8_0); LLMC_TYPE(Q5_0); LLMC_TYPE(Q5_1); LLMC_TYPE(Q2_K); LLMC_TYPE(Q3_K);
   LLMC_TYPE(Q4_K); LLMC_TYPE(Q5_K); LLMC_TYPE(Q6_K); LLMC_TYPE(IQ4_NL); LLMC_TYPE(IQ4_XS);

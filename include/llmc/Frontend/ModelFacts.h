@@ -25,10 +25,11 @@
 namespace llmc {
 
 /// Storage type of a tensor as the file has it. Block types store rows of blocks of 32 or (K, IQ4_XS) 256
-/// values along the last dimension (ggml-common.h; lib/Frontend/Dequantize.cpp has each block's fields).
-enum class DType { F32, F16, BF16, Q4_0, Q4_1, Q8_0, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS };
+/// values along the last dimension (ggml-common.h; lib/Frontend/Dequantize.cpp has each block's fields). E4M3 rows have scales
+/// beside them (TensorFact::scales).
+enum class DType { F32, F16, BF16, Q4_0, Q4_1, Q8_0, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, E4M3 };
 
-/// All of them, in order.
+/// All of them, in order, but E4M3, which no tensor is alone.
 inline constexpr DType kDTypes[] = {DType::F32,  DType::F16,  DType::BF16, DType::Q4_0, DType::Q4_1,
                                     DType::Q8_0, DType::Q5_0, DType::Q5_1, DType::Q2_K, DType::Q3_K,
                                     DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_NL, DType::IQ4_XS};
@@ -50,6 +51,13 @@ struct TensorFact {
   uint32_t file = 0;          // index into ModelFacts::files
   uint64_t offset = 0;        // bytes from the start of the file
   uint64_t bytes = 0;
+  /// Of an E4M3 matrix: F32, F16 or BF16 values by which its rows are multiplied.
+  struct Scales {
+    uint32_t file = 0;
+    uint64_t offset = 0;
+    int64_t count = 0; // 0: none; 1: one for all rows; else one for each
+    DType type = DType::F32;
+  } scales = {};
 };
 
 /// Rotary embedding, RoFormer (Su et al. 2021) sec. 3.4.2; llama3 scaling as in
@@ -85,6 +93,7 @@ struct ModelFacts {
   bool attentionOutputBias = false; // blk.N.attn_output.bias (Llama with attention_bias)
   int64_t slidingWindow = 0;        // 0: none
   RopeFacts rope;
+  std::string quantization; // of a Hugging Face folder: quant_method where it is taken ("fbgemm_fp8"); empty: none
   std::vector<std::string> files; // absolute or as given, existing
   std::vector<TensorFact> tensors;
   TokenizerData tokenizer;

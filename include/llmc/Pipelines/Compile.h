@@ -29,6 +29,7 @@ struct ModelOptions {
   std::string target = "cpu";      // or "cuda"
   std::string compute = "default"; // "f32", "q8": only on a CPU
   std::string kvType;              // "bf16", "f32"; empty: by compute
+  std::string quantize;            // "fp8": the layers' matrices to e4m3 with a scale per row; empty: as they are stored
   int64_t maxTokens = 512, maxSeqs = 16, maxLogits = 16;
   bool fuseQKV = true, fuseGateUp = true, fuseResidual = true, fuseQuantize = true;
   bool reference = true;           // the oracle, for verify; never part of a cuda package

@@ -1,4 +1,4 @@
-//===- Float.h - half, bfloat16 and float on bit patterns -------*- C++ -*-===//
+//===- Float.h - half, bfloat16, e4m3 and float on bit patterns -------*- C++ -*-===//
 //
 // Conversions between f32 and the 16 bit formats, round to nearest even,
 // subnormals kept, overflow to infinity. A NaN becomes the quiet NaN of its sign
@@ -57,6 +57,38 @@ inline uint16_t f32ToF16(float value) {
   }
   magnitude += 0xfffu + (magnitude >> 13 & 1u);
   return static_cast<uint16_t>(sign | ((magnitude >> 13) - (112u << 10)));
+}
+
+/// The 8-bit format with four bits of exponent (Micikevicius et al. 2022, "FP8 formats for deep learning"): no infinities, the largest
+/// value is 448, seven bits of ones are a NaN.
+inline constexpr float kMaxE4M3 = 448;
+inline bool isNaNE4M3(uint8_t bits) { return (bits & 0x7f) == 0x7f; }
+
+inline float e4m3ToF32(uint8_t bits) {
+  uint32_t sign = static_cast<uint32_t>(bits & 0x80u) << 24, exponent = bits >> 3 & 15u, mantissa = bits & 7u;
+  if (isNaNE4M3(bits))
+    return std::bit_cast<float>(sign | 0x7fc00000u);
+  if (exponent == 0) { // a multiple of 2^-9
+    float magnitude = static_cast<float>(mantissa) * 0x1p-9f;
+    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
+  }
+  return std::bit_cast<float>(sign | (exponent + 120u) << 23 | mantissa << 20);
+}
+
+/// Beyond 448 (from 464 on, where the next value would be) it stays 448, as cvt.rn.satfinite has it.
+inline uint8_t f32ToE4M3(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  uint32_t sign = bits >> 24 & 0x80u, magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u)
+    return static_cast<uint8_t>(sign | 0x7fu);
+  if (magnitude >= 0x43e00000u) // 448
+    return static_cast<uint8_t>(sign | 0x7eu);
+  if (magnitude < 0x3c800000u) { // below 2^-6: the sum's last place is 2^-9
+    float sum = std::bit_cast<float>(magnitude) + 0x1p14f;
+    return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x46800000u));
+  }
+  magnitude += 0x7ffffu + (magnitude >> 20 & 1u);
+  return static_cast<uint8_t>(sign | ((magnitude >> 20) - (120u << 3)));
 }
 
 } // namespace llmc

@@ -25,7 +25,7 @@ constexpr uint64_t kPanelRows = 16;
 constexpr uint64_t recordK(llmc_layout layout) {
   if (CodedForm form = codedForm(layout))
     return form.recordK;
-  return layout == LLMC_LAYOUT_N16_BF16 ? 2 : 1;
+  return layout == LLMC_LAYOUT_N16_BF16 || layout == LLMC_LAYOUT_N16_E4M3 ? 2 : 1;
 }
 
 /// Bytes of one record of a panel; of one element for rows.
@@ -36,11 +36,21 @@ constexpr uint64_t recordBytes(llmc_layout layout) {
   case LLMC_LAYOUT_N16_F16: return 32;
   case LLMC_LAYOUT_N16_BF16: return 64;
   case LLMC_LAYOUT_ROWS_BF16: return 2;
+  case LLMC_LAYOUT_N16_E4M3: return 32;
+  case LLMC_LAYOUT_ROWS_E4M3: return 16; // of one k
   default: return codedForm(layout).recordBytes();
   }
 }
 
 constexpr bool isRows(llmc_layout layout) { return layout == LLMC_LAYOUT_ROWS_F32 || layout == LLMC_LAYOUT_ROWS_BF16; }
+
+/// Whether rows are e4m3 codes with a scale each, in panels of 16 rows.
+constexpr bool isE4M3(llmc_layout layout) { return layout == LLMC_LAYOUT_N16_E4M3 || layout == LLMC_LAYOUT_ROWS_E4M3; }
+
+/// Bytes behind the codes of such a panel: f32 scales of its rows; where copies read rows, zeros up to a whole 128 bytes.
+constexpr uint64_t tailBytes(llmc_layout layout) {
+  return layout == LLMC_LAYOUT_N16_E4M3 ? 4 * kPanelRows : layout == LLMC_LAYOUT_ROWS_E4M3 ? 128 : 0;
+}
 
 /// Rows that are stored: panels and ROWS_BF16 are padded, ROWS_F32 has exactly its rows.
 constexpr uint64_t storedRows(llmc_layout layout, uint64_t rows) {
@@ -55,7 +65,7 @@ constexpr uint64_t recordsPerPanel(llmc_layout layout, uint64_t cols) {
 
 /// Bytes of one panel of 16 rows, or of one row.
 constexpr uint64_t panelBytes(llmc_layout layout, uint64_t cols) {
-  return recordsPerPanel(layout, cols) * recordBytes(layout);
+  return recordsPerPanel(layout, cols) * recordBytes(layout) + tailBytes(layout);
 }
 
 /// Bytes of a packed weight of logical shape [rows, cols]; a multiple of 64. A 1-d weight (norm, bias)

@@ -30,6 +30,10 @@ struct PackSource {
   // For random weights: the tensor that the rows belong to and the first of them; elements of a 1-d tensor count as rows.
   std::string tensor = {};
   uint64_t row = 0;
+  // Of E4M3 rows in a file: F32, F16 or BF16 values, one for each row or one for all.
+  uint32_t scalesFile = 0;
+  uint64_t scalesOffset = 0, scalesCount = 0;
+  DType scalesType = DType::F32;
 };
 
 /// Instead of files: value (i, j) of a tensor is a function of (seed, tensor name, i, j), whatever the layout, the fusion and
@@ -40,7 +44,7 @@ struct RandomWeights {
 
 struct PackSpec {
   std::string name;
-  DType storage = DType::F32;
+  DType storage = DType::F32; // plain, and quantised row by row, where the layout is e4m3 and this is not
   llmc_layout layout = LLMC_LAYOUT_ROWS_F32;
   uint64_t rows = 0, cols = 0; // logical; a 1-d weight is [1, n]
   /// A 1-d weight: its sources count elements as rows of one column.

@@ -249,7 +249,10 @@ static void writeResult(KernelBuilder &k, const AttentionShape &s, const QueryTi
     k.store(k.reshape(q.scaledSum, {tokens, groups, 1}), k.buffer(s.result() + 1), {t.first, group, k.index(1)}, limit);
     return;
   }
+  case lm::Format::E4M3: // a scale for a whole row, of which this has a part
+    break;
   }
+  llvm_unreachable("unknown format");
 }
 
 /// Rows of two warpgroups.

@@ -31,6 +31,7 @@ rt::Arithmetic arithmeticOf(lm::Arith arith) {
   case lm::Arith::BF16: return rt::Arithmetic::BF16;
   case lm::Arith::Q8_G32: return rt::Arithmetic::I8;
   case lm::Arith::Q16_G32: return rt::Arithmetic::I16;
+  case lm::Arith::E4M3: return rt::Arithmetic::E4M3;
   default: return rt::Arithmetic::F32;
   }
 }

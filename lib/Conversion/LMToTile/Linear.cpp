@@ -10,6 +10,7 @@
 
 #include "NormedRows.h"
 
+#include "llmc/Target/Layout.h"
 #include "llmc/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -36,6 +37,10 @@ struct Product {
   bool gated = false;
 
   int64_t columns() const { return 16 * panels; }
+  bool pairs() const { return format == tile::Format::BF16Pairs || format == tile::Format::E4M3Pairs; }
+  bool rowMajor() const { return format == tile::Format::BF16NK || format == tile::Format::E4M3NK; }
+  /// Whether a weight's rows have scales that multiply the finished sums.
+  bool scaled() const { return format == tile::Format::E4M3Pairs || format == tile::Format::E4M3NK; }
   /// Pipelines pay, and stay loops, from a few steps of k on.
   bool wide() const { return arith == lm::Arith::BF16 && format == tile::Format::BF16NK && k >= 256; }
   /// A pipeline's producers unpack its codes: records that fill whole steps.
@@ -77,7 +82,7 @@ struct PanelPlace {
 static Value panelsAt(KernelBuilder &k, const Product &p, const PanelPlace &place, int64_t width, Value column, int64_t part,
                       int64_t prefetch) {
   SmallVector<Value> indices = place.indices;
-  if (p.format == tile::Format::BF16NK)
+  if (p.rowMajor())
     indices.append({k.index(0), column});
   else
     indices.append({k.divIndex(column, tile::recordK(p.format)), k.index(0)});
@@ -100,11 +105,13 @@ static KernelBuilder::Values multiplyPart(KernelBuilder &k, const Product &p, Ar
       results.push_back(tile::ScaledDotOp::create(k.b, k.loc, acc.getType(), codes, scales, b, acc));
     return results;
   }
-  bool rounded = lm::inputFormat(p.arith) == lm::Format::BF16;
-  Value a = k.load(k.vecOf({tokens, width}, rounded ? Type(k.b.getBF16Type()) : k.f32()), p.rows ? p.rows : k.buffer(0), {row, column});
+  lm::Format form = lm::inputFormat(p.arith);
+  Type element = form == lm::Format::E4M3 ? Type(k.b.getType<Float8E4M3FNType>()) : form == lm::Format::BF16 ? k.b.getBF16Type() : k.f32();
+  Value a = k.load(k.vecOf({tokens, width}, element), p.rows ? p.rows : k.buffer(0), {row, column});
   tile::DotArith arith = p.codes                           ? tile::DotArith::BF16_G32
                          : p.arith == lm::Arith::BF16      ? tile::DotArith::BF16
                          : p.arith == lm::Arith::BF16_EO32 ? tile::DotArith::BF16_EO32
+                         : p.arith == lm::Arith::E4M3      ? tile::DotArith::E4M3
                                                            : tile::DotArith::F32;
   for (auto [b, acc] : llvm::zip_equal(panels, accs))
     results.push_back(tile::DotOp::create(k.b, k.loc, acc.getType(), a, b, acc, arith));
@@ -154,6 +161,33 @@ static KernelBuilder::Values accumulate(KernelBuilder &k, const Product &p, Arra
   return accs;
 }
 
+/// Which panels a unit's columns are: from `first` on, or where `weights` has pairs of panels the first or the second of each.
+struct ScaledPanels {
+  Value first;
+  int64_t which = 0, ofPair = 1;
+};
+
+/// y[token, column] times the scale of the weight's row, with e4m3 activations also that of theirs. The former lie behind the codes of each
+/// panel of 16 rows.
+static Value scale(KernelBuilder &k, const Product &p, Value y, ScaledPanels panels, Value row, int64_t tokens) {
+  if (!p.scaled())
+    return y;
+  Value weights = k.buffer(p.weightBuffer);
+  auto layout = p.rowMajor() ? LLMC_LAYOUT_ROWS_E4M3 : LLMC_LAYOUT_N16_E4M3;
+  int64_t count = cast<MemRefType>(weights.getType()).getDimSize(0) / panels.ofPair, bytes = static_cast<int64_t>(panelBytes(layout, p.k));
+  auto strides = StridedLayoutAttr::get(k.b.getContext(), 0, {bytes / 4, panels.ofPair * bytes / 4, 1});
+  Value all = tile::ViewOp::create(k.b, k.loc, MemRefType::get({panels.ofPair, count, 16}, k.f32(), strides), weights, 16 * p.k);
+  SmallVector<Value> place{k.index(panels.which), panels.first, k.index(0)};
+  Value ofRows = p.panels == 1 ? k.load(k.vec({16}), all, place) : k.reshape(k.load(k.vec({p.panels, 16}), all, place), {p.columns()});
+  Value factor = k.spread(ofRows, {tokens, p.columns()});
+  if (p.arith == lm::Arith::E4M3) { // one number a row, seen as a row of them
+    auto same = StridedLayoutAttr::get(k.b.getContext(), 0, {LLMC_PAD, 0});
+    Value scales = tile::ViewOp::create(k.b, k.loc, MemRefType::get({ShapedType::kDynamic, p.columns()}, k.f32(), same), k.buffer(1), 0);
+    factor = k.mul(k.load(k.vec({tokens, p.columns()}), scales, {row, k.index(0)}), factor);
+  }
+  return k.mul(y, factor);
+}
+
 /// Writes y to the columns from `column` on of the rows from `row` on.
 static void writeColumns(KernelBuilder &k, const Product &p, Value y, Value out, Value row, Value column) {
   auto store = tile::StoreOp::create(k.b, k.loc, y, out, ValueRange{row, column}, k.rows());
@@ -201,10 +235,16 @@ static void describe(KernelBuilder &k, const LinearSchedule &schedule) {
 /// [2 pairs, ...] seen as [pairs, 2, ...]: gate and up panels alternate.
 static Value splitPairs(KernelBuilder &k, Value weights) {
   auto type = cast<MemRefType>(weights.getType());
-  SmallVector<int64_t> shape(type.getShape());
+  SmallVector<int64_t> shape(type.getShape()), strides;
   shape[0] /= 2;
   shape.insert(shape.begin() + 1, 2);
-  return tile::ViewOp::create(k.b, k.loc, MemRefType::get(shape, type.getElementType()), weights, 0);
+  if (type.getLayout().isIdentity())
+    return tile::ViewOp::create(k.b, k.loc, MemRefType::get(shape, type.getElementType()), weights, 0);
+  int64_t offset;
+  (void)type.getStridesAndOffset(strides, offset);
+  strides.insert(strides.begin(), 2 * strides.front());
+  auto layout = StridedLayoutAttr::get(k.b.getContext(), 0, strides);
+  return tile::ViewOp::create(k.b, k.loc, MemRefType::get(shape, type.getElementType(), layout), weights, 0);
 }
 
 /// The last argument of a product that may normalise its rows: the normalisation's weight.
@@ -239,7 +279,7 @@ static Epilogue epilogueOf(lm::LinearOp op, int64_t panels) {
 
 static SmallVector<LinearSchedule> schedulesOf(Operation *op, const Product &p, Epilogue epilogue, int64_t panels,
                                                const std::optional<NormedRows> &normed = {}) {
-  if (p.arith == lm::Arith::BF16 && p.format == tile::Format::BF16Pairs)
+  if (p.arith == lm::Arith::BF16 && p.pairs())
     return pairSchedules();
   SmallVector<LinearSchedule> schedules = linearSchedules(p.arith, p.wide(), p.needs(epilogue), panels, p.k, p.unpacks(), wantedTile(op));
   if (normed)
@@ -328,6 +368,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           Value panel = p.panels == 1 ? unit : k.mulIndex(unit, p.panels);
           Value y = accumulate(k, p, PanelPlace{k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule)[0];
+          y = scale(k, p, y, {panel}, row, tokens);
           Value column = k.mulIndex(unit, p.columns());
           if (bias) {
             Value b = k.load(k.vec({p.columns()}), k.buffer(biasBuffer), {k.index(0), column});
@@ -379,7 +420,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
       int64_t blocks = p.take(schedule, pairs);
       std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + (normed ? "normed_" : "") + schedule.name.str();
       addVariant(dispatch, schedule, blocks, name, normed, buffers, p, [&](KernelBuilder &k) {
-        bool gpu = p.arith == lm::Arith::BF16 && p.format != tile::Format::BF16Pairs;
+        bool gpu = p.arith == lm::Arith::E4M3 || (p.arith == lm::Arith::BF16 && !p.pairs());
         Value weights = k.buffer(p.weightBuffer), split = gpu ? splitPairs(k, weights) : Value();
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           auto place = [&](int64_t which) -> PanelPlace {
@@ -393,6 +434,8 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
           else
             for (int64_t which : {0, 1})
               sums.push_back(accumulate(k, p, place(which), row, tokens, schedule)[0]);
+          for (int64_t which : {0, 1})
+            sums[which] = scale(k, p, sums[which], {p.panels == 1 ? unit : k.mulIndex(unit, p.panels), which, 2}, row, tokens);
           Value column = k.mulIndex(unit, p.columns());
           writeColumns(k, p, rounded(k, silu(k, sums[0], sums[1])), k.buffer(out), row, column);
           if (ragged) // every unit writes the same zeros: no condition, no race in values

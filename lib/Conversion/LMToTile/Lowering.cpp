@@ -2,6 +2,8 @@
 
 #include "Lowering.h"
 
+#include "llmc/Target/Layout.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -94,6 +96,8 @@ tile::Format llmc::formatOf(lm::Layout layout) {
   case lm::Layout::N16Q6_K: return tile::Format::Q6_K;
   case lm::Layout::N16IQ4_NL: return tile::Format::IQ4_NL;
   case lm::Layout::N16IQ4_XS: return tile::Format::IQ4_XS;
+  case lm::Layout::N16E4M3: return tile::Format::E4M3Pairs;
+  case lm::Layout::RowsE4M3: return tile::Format::E4M3NK;
   }
   llvm_unreachable("unknown layout");
 }
@@ -108,10 +112,16 @@ MemRefType llmc::weightType(lm::WeightOp weight) {
   }
   if (layout == lm::Layout::RowsBF16)
     return MemRefType::get({pad32(shape[0]) / 16, 16, pad32(shape[1])}, BFloat16Type::get(context));
+  if (layout == lm::Layout::RowsE4M3) {
+    int64_t k = pad32(shape[1]);
+    auto strides = StridedLayoutAttr::get(context, 0, {static_cast<int64_t>(panelBytes(LLMC_LAYOUT_ROWS_E4M3, k)), k, 1});
+    return MemRefType::get({pad32(shape[0]) / 16, 16, k}, Float8E4M3FNType::get(context), strides);
+  }
   tile::Format format = formatOf(layout);
-  int64_t k = tile::recordK(format);
-  return MemRefType::get({pad32(shape[0]) / 16, (pad32(shape[1]) + k - 1) / k, tile::recordBytes(format)},
-                         IntegerType::get(context, 8));
+  int64_t k = tile::recordK(format), records = (pad32(shape[1]) + k - 1) / k;
+  if (layout == lm::Layout::N16E4M3) // behind them the scales
+    records += tailBytes(LLMC_LAYOUT_N16_E4M3) / tile::recordBytes(format);
+  return MemRefType::get({pad32(shape[0]) / 16, records, tile::recordBytes(format)}, IntegerType::get(context, 8));
 }
 
 SmallVector<Type> llmc::formatTypes(MLIRContext *context, int64_t columns, lm::Format format) {
@@ -120,6 +130,8 @@ SmallVector<Type> llmc::formatTypes(MLIRContext *context, int64_t columns, lm::F
     return {rowsType(context, columns, Float32Type::get(context))};
   case lm::Format::BF16:
     return {rowsType(context, columns, BFloat16Type::get(context))};
+  case lm::Format::E4M3:
+    return {rowsType(context, columns, Float8E4M3FNType::get(context)), rowsType(context, 1, Float32Type::get(context))};
   case lm::Format::Q8:
   case lm::Format::Q16:
     return {rowsType(context, columns, IntegerType::get(context, format == lm::Format::Q8 ? 8 : 16)),
@@ -176,6 +188,8 @@ void llmc::writeColumns(KernelBuilder &k, Value y, lm::Format format, unsigned f
     k.store(q.scaledSum, k.buffer(first + 1), {row, group, k.index(1)});
     return;
   }
+  case lm::Format::E4M3:
+    llvm_unreachable("needs the whole row");
   }
 }
 

@@ -25,28 +25,35 @@ struct RightOperand {
   /// Columns of a register tile: 16, in pieces of `lanes`.
   static int64_t pieces(const Emitter &e) { return 16 / e.machine.lanes; }
 
-  /// The pairs (k, k + 1) of 16 columns, where that is one register; k is even.
-  Value loadPairs(Emitter &e, Value k) const {
-    Value row = e.offset(pointer, arith::MulIOp::create(e.b, e.loc, e.toI64(k), e.i64(type.getN() * 2)));
-    return e.load(e.i32s(), row, block * 64);
+  bool e4m3() const { return type.getFormat() == tile::Format::E4M3Pairs; }
+  bool pairs() const { return type.getFormat() == tile::Format::BF16Pairs || e4m3(); }
+
+  /// The pairs (k, k + 1) of a piece's columns, in bf16; k is even.
+  Value loadPairs(Emitter &e, Value k, int64_t piece = 0) const {
+    int64_t bytes = e4m3() ? 2 : 4; // of a pair
+    Value row = e.offset(pointer, arith::MulIOp::create(e.b, e.loc, e.toI64(k), e.i64(type.getN() * bytes / 2)));
+    int64_t column = (block * 16 + piece * e.machine.lanes) * bytes;
+    if (e4m3())
+      return e.widenE4M3(e.load(e.vec(2 * e.machine.lanes, e.b.getI8Type()), row, column));
+    return e.load(e.i32s(), row, column);
   }
 
   /// Dense formats: w[k][piece] for k = base + step, step < 2; `base` is a dynamic even k.
   SmallVector<Values> load2(Emitter &e, Value base) const {
     SmallVector<Values> w(2);
-    bool pairs = type.getFormat() == tile::Format::BF16Pairs;
+    for (int64_t piece = 0; pairs() && piece < pieces(e); ++piece) {
+      Value both = loadPairs(e, base, piece);
+      w[0].push_back(e.evenBF16(both));
+      w[1].push_back(e.oddBF16(both));
+    }
+    if (pairs())
+      return w;
     int64_t bytes = type.getFormat() == tile::Format::F16 ? 2 : 4;
-    int64_t rowBytes = type.getN() * bytes; // of one k, or of one pair
-    Value scaled = arith::MulIOp::create(e.b, e.loc, e.toI64(base), e.i64(pairs ? rowBytes / 2 : rowBytes));
+    int64_t rowBytes = type.getN() * bytes; // of one k
+    Value scaled = arith::MulIOp::create(e.b, e.loc, e.toI64(base), e.i64(rowBytes));
     Value row = e.offset(pointer, scaled);
     for (int64_t piece = 0; piece < pieces(e); ++piece) {
       int64_t column = (block * 16 + piece * e.machine.lanes) * bytes;
-      if (pairs) {
-        Value both = e.load(e.i32s(), row, column);
-        w[0].push_back(e.evenBF16(both));
-        w[1].push_back(e.oddBF16(both));
-        continue;
-      }
       for (int64_t step = 0; step < 2; ++step)
         w[step].push_back(type.getFormat() == tile::Format::F16 ? e.loadF16(e.machine.lanes, row, column + step * rowBytes)
                                                                 : e.load(e.f32s(), row, column + step * rowBytes));
@@ -60,7 +67,8 @@ struct LowerDot : OpConversionPattern<tile::DotOp> {
 
   LogicalResult matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     auto type = cast<tile::PackedType>(op.getB().getType());
-    bool pairs = op.getArith() == tile::DotArith::BF16 && type.getFormat() == tile::Format::BF16Pairs;
+    bool pairs = op.getArith() == tile::DotArith::BF16 &&
+                 (type.getFormat() == tile::Format::BF16Pairs || type.getFormat() == tile::Format::E4M3Pairs);
     if (op.getArith() != tile::DotArith::F32 && op.getArith() != tile::DotArith::BF16_EO32 && !pairs)
       return op.emitOpError("expected arithmetic f32, bf16_eo32, or bf16 with pairs, on a CPU, got ")
              << tile::stringifyDotArith(op.getArith()) << " and " << type;

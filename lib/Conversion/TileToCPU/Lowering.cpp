@@ -2,6 +2,8 @@
 
 #include "Lowering.h"
 
+#include "llmc/Support/Float.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -107,6 +109,25 @@ Value Emitter::oddBF16(Value pairs) {
   auto type = cast<VectorType>(pairs.getType());
   Value masked = arith::AndIOp::create(b, loc, pairs, splatInt(type, 0xffff0000));
   return bitcast(VectorType::get(type.getShape(), b.getF32Type()), masked);
+}
+
+/// From 2^-6 on exponent and mantissa move over; the eight magnitudes below it come from a table: their low bytes, then their high ones.
+Value Emitter::widenE4M3(Value pairs) {
+  auto splat = [&](int64_t value) { return splatInt(halves(), value); };
+  auto both = [&](Value x, int64_t mask) -> Value { return arith::AndIOp::create(b, loc, x, splat(mask)); };
+  auto up = [&](Value x, int64_t by) -> Value { return arith::ShLIOp::create(b, loc, x, splat(by)); };
+  auto add = [&](Value x, int64_t y) -> Value { return arith::AddIOp::create(b, loc, x, splat(y)); };
+  SmallVector<int8_t> table;
+  for (int64_t i = 0; i < machine.lanes * 4; ++i) // the instruction looks up within 16 bytes
+    table.push_back(static_cast<int8_t>(f32ToBf16(e4m3ToF32(i % 8)) >> (i % 16 < 8 ? 0 : 8)));
+  Value code = arith::ExtUIOp::create(b, loc, halves(), pairs), magnitude = both(code, 0x7f);
+  Value normal = add(up(magnitude, 4), 120 << 7);
+  Value places = bitcast(bytes(), arith::OrIOp::create(b, loc, magnitude, up(add(magnitude, 8), 8)).getResult());
+  Value found = intrinsic(machine.lanes == 16 ? "llvm.x86.avx512.pshuf.b.512" : "llvm.x86.avx2.pshuf.b", bytes(),
+                          {constant(DenseElementsAttr::get(bytes(), ArrayRef<int8_t>(table))), places});
+  Value small = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, magnitude, splat(8));
+  Value value = arith::SelectOp::create(b, loc, small, bitcast(halves(), found), normal);
+  return bitcast(i32s(), arith::OrIOp::create(b, loc, value, up(both(code, 0x80), 8)).getResult());
 }
 
 Values Emitter::loop(int64_t upper, int64_t step, ValueRange inits, llvm::function_ref<Values(Value, ValueRange)> body) {

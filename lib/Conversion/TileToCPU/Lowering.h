@@ -76,6 +76,8 @@ struct Emitter {
   /// The even and the odd members of bf16 pairs in 32-bit lanes, as f32.
   mlir::Value evenBF16(mlir::Value pairs);
   mlir::Value oddBF16(mlir::Value pairs);
+  /// Pairs of e4m3 (two bytes for each of the `lanes`), none a NaN, as such pairs of bf16: exact.
+  mlir::Value widenE4M3(mlir::Value pairs);
 
   /// scf.for over index with loop-carried values.
   Values loop(int64_t upper, int64_t step, mlir::ValueRange inits,

@@ -101,7 +101,7 @@ struct LowerLoadPacked : OpConversionPattern<tile::LoadPackedOp> {
     auto type = cast<tile::PackedType>(op.getType());
     if (tile::isQuantized(type.getFormat()) && (type.getN() != 16 || type.getK() > tile::recordK(type.getFormat())))
       return op.emitOpError("expected one record of one panel of 16 columns on a CPU, got ") << type;
-    if (type.getFormat() == tile::Format::BF16NK || type.getFormat() == tile::Format::BF16KN)
+    if (type.getFormat() == tile::Format::BF16NK || type.getFormat() == tile::Format::BF16KN || type.getFormat() == tile::Format::E4M3NK)
       return op.emitOpError("expected a form that CPUs read, got ") << type;
     if (int64_t ahead = op.getPrefetch()) {
       int64_t records = std::max<int64_t>(1, type.getK() / tile::recordK(type.getFormat()));
@@ -175,8 +175,9 @@ struct LowerUnpackRow : OpConversionPattern<tile::UnpackRowOp> {
     Values pieces;
     if (tile::isQuantized(packed.getFormat()))
       pieces = CodedRecord(e, op.getSource(), source).column(first / 32, column);
-    else if (packed.getFormat() == tile::Format::BF16NK || packed.getFormat() == tile::Format::BF16KN)
-      return rewriter.notifyMatchFailure(op, "a form for GPUs");
+    else if (packed.getFormat() != tile::Format::F32 && packed.getFormat() != tile::Format::F16 &&
+             packed.getFormat() != tile::Format::BF16Pairs)
+      return rewriter.notifyMatchFailure(op, "a form for GPUs, or one that tables do not have");
     else
       pieces = gather(e, packed.getFormat(), source, column, first);
     // Both make groups of 8 lanes.

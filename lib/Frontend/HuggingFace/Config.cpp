@@ -59,13 +59,6 @@ bool flag(const JsonView &config, std::string_view key, bool fallback) {
 }
 
 void refuseUnsupported(const JsonView &config) {
-  if (auto quantization = config.find("quantization_config")) {
-    std::string method = "quantised weights";
-    if (quantization->isObject())
-      if (auto named = quantization->find("quant_method"); named && named->isString())
-        method = quote(named->string());
-    throw quantization->error("expected unquantised weights, got " + method);
-  }
   if (auto activation = config.find("hidden_act");
       activation && activation->string() != "silu" && activation->string() != "swish")
     throw activation->expected("\"silu\"");
@@ -169,6 +162,7 @@ void huggingface::readConfig(const JsonView &config, ModelFacts &facts) {
   if (auto name = config.find("_name_or_path"); name && name->isString())
     facts.name = name->string();
   refuseUnsupported(config);
+  readQuantization(config, facts);
   facts.hidden = extent(config.get("hidden_size"));
   facts.layers = extent(config.get("num_hidden_layers"));
   facts.ffn = extent(config.get("intermediate_size"));

@@ -86,7 +86,7 @@ ModelFacts huggingface::loadFolder(const std::string &given, const LoadOptions &
     facts.name = fs::path(folder).filename().string();
   facts.synthetic = options.weightsOptional && hasNoWeights(folder);
   if (facts.synthetic)
-    makeTensors(configPath, options.storage, facts);
+    makeTensors(configPath, facts.quantization.empty() ? options.storage : DType::E4M3, facts);
   else
     readTensors(folder, facts);
 

@@ -28,6 +28,11 @@ std::vector<int32_t> readIds(const JsonView &config, std::string_view key);
 /// rope_parameters (new), rope_scaling and rope_theta (old) (Rope.cpp). Needs headDim.
 void readRope(const JsonView &config, ModelFacts &facts);
 
+/// quantization_config (Quantization.cpp): nothing, or e4m3 weights with a scale per tensor or row.
+void readQuantization(const JsonView &config, ModelFacts &facts);
+/// Gives E4M3 tensors their scales, which are no tensors of the model any more.
+void attachScales(ModelFacts &facts);
+
 /// Header of one safetensors file (Safetensors.cpp). Names are the file's; spans are
 /// checked against the file. Types outside DType are kept in `otherTypes` by name.
 struct SafetensorsHeader {

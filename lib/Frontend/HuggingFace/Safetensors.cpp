@@ -30,7 +30,7 @@ const StoredType storedTypes[] = {
     {"F64", 8, false, {}},        {"I64", 8, false, {}},        {"I32", 4, false, {}},
     {"I16", 2, false, {}},        {"I8", 1, false, {}},         {"U64", 8, false, {}},
     {"U32", 4, false, {}},        {"U16", 2, false, {}},        {"U8", 1, false, {}},
-    {"BOOL", 1, false, {}},       {"F8_E4M3", 1, false, {}},    {"F8_E5M2", 1, false, {}},
+    {"BOOL", 1, false, {}},       {"F8_E4M3", 1, true, DType::E4M3},    {"F8_E5M2", 1, false, {}},
     {"F8_E8M0", 1, false, {}},    {"C64", 8, false, {}},        {"F4", 0, false, {}},
 };
 
@@ -90,7 +90,7 @@ private:
     for (const StoredType &type : storedTypes)
       if (view.string() == type.name)
         return type;
-    throw view.error("unknown type: expected F32, F16 or BF16, got " + quote(view.string()));
+    throw view.error("unknown type: expected F32, F16, BF16 or F8_E4M3, got " + quote(view.string()));
   }
 
   static uint64_t readNumber(const JsonView &view) {

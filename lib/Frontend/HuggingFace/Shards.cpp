@@ -87,7 +87,7 @@ private:
     facts.files.push_back(path);
     for (const auto &[name, type] : header.otherTypes)
       if (take(name, path, promised))
-        otherTypes.emplace(name, path + ": tensor " + quote(name) + ": expected type F32, F16 or BF16, got " +
+        otherTypes.emplace(name, path + ": tensor " + quote(name) + ": expected type F32, F16, BF16 or F8_E4M3, got " +
                                      type);
     for (TensorFact &tensor : header.tensors)
       if (take(tensor.sourceName, path, promised)) {
@@ -128,4 +128,5 @@ private:
 
 void huggingface::readTensors(const std::string &folder, ModelFacts &facts) {
   FolderTensors(folder, facts).run();
+  attachScales(facts);
 }

@@ -29,6 +29,15 @@ static DType storageOfRows(DType storage, int64_t cols) {
   }
 }
 
+/// e4m3 is for the matrices of the layers.
+static DType storageOfTensor(DType storage, const std::string &name, const std::vector<int64_t> &shape) {
+  if (storage == DType::E4M3 && (shape.size() == 1 || !name.starts_with("blk.")))
+    return DType::BF16;
+  if (shape.size() == 1)
+    return blockSize(storage) == 1 ? storage : DType::F32;
+  return storageOfRows(storage, shape.back());
+}
+
 void huggingface::makeTensors(const std::string &configPath, DType storage, ModelFacts &facts) {
   frontend::checkGeometry(facts, configPath);
   if (facts.layers > maxLayers)
@@ -37,8 +46,7 @@ void huggingface::makeTensors(const std::string &configPath, DType storage, Mode
   facts.files = {configPath};
   uint64_t offset = 0;
   frontend::forEachTensor(facts, [&](const std::string &name, const std::vector<int64_t> &shape) {
-    bool vector = shape.size() == 1;
-    DType type = !vector ? storageOfRows(storage, shape.back()) : blockSize(storage) == 1 ? storage : DType::F32;
+    DType type = storageOfTensor(storage, name, shape);
     if (shape.back() % blockSize(type))
       throw Error(configPath + ": tensor " + quote(fileName(name)) + ": expected rows of a multiple of " +
                   std::to_string(blockSize(type)) + " values for " + toString(type) + ", got " + std::to_string(shape.back()));
@@ -49,6 +57,8 @@ void huggingface::makeTensors(const std::string &configPath, DType storage, Mode
     if (bytes > maxBytes - offset)
       throw Error(configPath + ": tensor " + quote(fileName(name)) + ": expected weights of less than 2^50 bytes, got more");
     facts.tensors.push_back({name, fileName(name), type, shape, 0, offset, bytes});
+    if (type == DType::E4M3)
+      facts.tensors.back().scales.count = 1;
     offset += bytes;
   });
 }

@@ -143,14 +143,17 @@ private:
       throw Error(label + ": expected " + std::to_string(bytes) + " bytes of file 0 to " +
                   std::to_string(facts.files.size()) + ", got " + std::to_string(fact->bytes) +
                   " bytes of file " + std::to_string(fact->file));
-    auto span = lm::SpanAttr::get(context, fact->file, fact->offset, fact->bytes, shape[0], headDim);
+    lm::ScalesAttr scales;
+    if (const TensorFact::Scales &own = fact->scales; own.count)
+      scales = lm::ScalesAttr::get(context, own.file, own.offset, own.count, toStorage(own.type));
+    auto span = lm::SpanAttr::get(context, fact->file, fact->offset, fact->bytes, shape[0], headDim, scales);
     return addWeight(name, toStorage(fact->type), shape, builder.getArrayAttr({span}), ElementsAttr());
   }
 
   Weight addWeight(const std::string &name, lm::Storage storage, ArrayRef<int64_t> shape, ArrayAttr sources,
                    ElementsAttr value) {
     auto op = lm::WeightOp::create(weightBuilder, loc(name), name, shape, storage, sources, /*interleave=*/0,
-                                   value, lm::LayoutAttr(), IntegerAttr());
+                                   value, /*quantize=*/lm::StorageAttr(), lm::LayoutAttr(), IntegerAttr());
     weights.push_back(op);
     weightByName[name] = uint32_t(weights.size() - 1);
     return {uint32_t(weights.size() - 1)};

@@ -23,10 +23,11 @@ namespace {
 #define SAME_CODED(NAME) SAME(NAME); static_assert(int(lm::Layout::N16##NAME) == LLMC_LAYOUT_N16_##NAME)
 SAME_CODED(F32); SAME_CODED(F16); SAME_CODED(BF16); SAME_CODED(Q4_0); SAME_CODED(Q4_1); SAME_CODED(Q8_0); SAME_CODED(Q5_0);
 SAME_CODED(Q5_1); SAME_CODED(Q2_K); SAME_CODED(Q3_K); SAME_CODED(Q4_K); SAME_CODED(Q5_K); SAME_CODED(Q6_K);
-SAME_CODED(IQ4_NL); SAME_CODED(IQ4_XS);
+SAME_CODED(IQ4_NL); SAME_CODED(IQ4_XS); SAME_CODED(E4M3);
 #undef SAME_CODED
 #undef SAME
-static_assert(int(lm::Layout::RowsF32) == LLMC_LAYOUT_ROWS_F32 && int(lm::Layout::RowsBF16) == LLMC_LAYOUT_ROWS_BF16);
+static_assert(int(lm::Layout::RowsF32) == LLMC_LAYOUT_ROWS_F32 && int(lm::Layout::RowsBF16) == LLMC_LAYOUT_ROWS_BF16 &&
+              int(lm::Layout::RowsE4M3) == LLMC_LAYOUT_ROWS_E4M3);
 
 PackSpec specOf(lm::WeightOp op) {
   PackSpec spec;
@@ -38,9 +39,15 @@ PackSpec specOf(lm::WeightOp op) {
   spec.cols = op.getShape().back();
   spec.interleave = op.getInterleave();
   if (op.getSources())
-    for (auto span : op.getSources()->getAsRange<lm::SpanAttr>())
+    for (auto span : op.getSources()->getAsRange<lm::SpanAttr>()) {
       spec.sources.push_back({uint32_t(span.getFile()), uint64_t(span.getOffset()), uint64_t(span.getRows()),
                               uint64_t(span.getDeinterleave())});
+      if (lm::ScalesAttr scales = span.getScales()) {
+        PackSource &source = spec.sources.back();
+        source.scalesFile = scales.getFile(), source.scalesOffset = scales.getOffset();
+        source.scalesCount = scales.getCount(), source.scalesType = DType(scales.getStorage());
+      }
+    }
   else
     for (APFloat value : op.getValue()->getValues<APFloat>())
       spec.value.push_back(value.convertToFloat());
@@ -116,6 +123,8 @@ std::vector<Manifest::Weight> randomRecipes(ModuleOp module, const ModelFacts &f
     PackSpec spec = specOf(op);
     for (auto [index, source] : llvm::enumerate(spec.sources))
       nameSource(source, spec, index, facts);
+    if (spec.storage == DType::E4M3) // values that are quantised, as a trained model's were
+      spec.storage = DType::BF16;
     weights.push_back({spec.name, layoutName(spec.layout), *op.getOffset(), spec.bytes(), spec.rows, spec.cols, std::nullopt,
                        recipeOf(spec)});
   }

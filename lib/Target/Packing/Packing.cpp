@@ -2,6 +2,7 @@
 #include "llmc/Target/Packing.h"
 
 #include "lib/Target/Packing/Panels.h"
+#include "lib/Target/Packing/QuantizeE4M3.h"
 #include "lib/Target/Packing/RowReader.h"
 #include "llmc/Frontend/CodedBlock.h"
 #include "llmc/Frontend/Dequantize.h"
@@ -12,6 +13,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
@@ -32,6 +34,7 @@ struct WeightPacker::State {
   void packValue(uint64_t row, uint8_t *to) const;
   void packRow(uint64_t row, uint8_t *to) const;
   void packPanel(uint64_t panel, uint8_t *to) const;
+  void readE4M3(uint64_t begin, uint64_t count, uint8_t *codes, float *scales) const;
 
   PackSpec spec;
   std::optional<RowReader> reader; // absent: spec.value
@@ -40,6 +43,12 @@ struct WeightPacker::State {
 namespace {
 /// Stored bytes on their way; kept between parts, one a thread.
 uint8_t *scratch(uint64_t bytes) {
+  thread_local std::vector<uint8_t> buffer;
+  if (buffer.size() < bytes)
+    buffer.resize(bytes);
+  return buffer.data();
+}
+uint8_t *scratchCodes(uint64_t bytes) {
   thread_local std::vector<uint8_t> buffer;
   if (buffer.size() < bytes)
     buffer.resize(bytes);
@@ -77,8 +86,11 @@ void WeightPacker::State::check() const {
   if (spec.vector && spec.layout != LLMC_LAYOUT_ROWS_F32)
     fail("expected layout rows_f32 for a vector");
   const bool plain = blockSize(spec.storage) == 1;
-  if (spec.layout != LLMC_LAYOUT_ROWS_F32 && spec.layout != panelLayout(spec.storage) &&
-      !(spec.layout == LLMC_LAYOUT_ROWS_BF16 && plain))
+  const bool fits = spec.storage == DType::E4M3 ? isE4M3(spec.layout)
+                    : isE4M3(spec.layout)       ? plain && !spec.vector
+                                                : spec.layout == LLMC_LAYOUT_ROWS_F32 || spec.layout == panelLayout(spec.storage) ||
+                                                      (spec.layout == LLMC_LAYOUT_ROWS_BF16 && plain);
+  if (!fits)
     fail(std::string("storage ") + toString(spec.storage) + " has no layout " + std::to_string(spec.layout));
 }
 
@@ -110,9 +122,48 @@ void WeightPacker::State::packPanel(uint64_t panel, uint8_t *to) const {
   fillPanel(spec.layout, bytes);
   if (!count)
     return;
+  if (isE4M3(spec.layout)) {
+    uint8_t *codes = scratchCodes(count * spec.cols);
+    float scales[kPanelRows];
+    readE4M3(begin, count, codes, scales);
+    if (spec.layout == LLMC_LAYOUT_N16_E4M3)
+      llmc::packPanel(DType::E4M3, codes, count, spec.cols, bytes);
+    for (uint64_t row = 0; spec.layout == LLMC_LAYOUT_ROWS_E4M3 && row < count; ++row)
+      std::memcpy(to + row * padded(spec.cols), codes + row * spec.cols, spec.cols);
+    std::memcpy(to + bytes.size() - tailBytes(spec.layout), scales, 4 * count);
+    return;
+  }
   uint8_t *stored = scratch(count * reader->rowBytes());
   reader->read(begin, count, stored);
   llmc::packPanel(spec.storage, stored, count, reader->rowBytes(), bytes);
+}
+
+/// Rows as codes, one after the other, and their scales: as they are stored, or made of values.
+void WeightPacker::State::readE4M3(uint64_t begin, uint64_t count, uint8_t *codes, float *scales) const {
+  auto fail = [&](uint64_t row, const std::string &message) {
+    throw Error("weight " + spec.name + ": row " + std::to_string(begin + row) + ": " + message);
+  };
+  const bool stored = spec.storage == DType::E4M3;
+  if (stored) {
+    reader->read(begin, count, codes);
+    reader->scales(begin, count, scales);
+  } else {
+    uint8_t *bytes = scratch(count * reader->rowBytes());
+    float *values = scratchRow(spec.cols);
+    reader->read(begin, count, bytes);
+    for (uint64_t i = 0; i < count; ++i) {
+      dequantizeRow(spec.storage, bytes + i * reader->rowBytes(), int64_t(spec.cols), values);
+      scales[i] = quantizeE4M3(values, spec.cols, codes + i * spec.cols);
+    }
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(scales[i]))
+      fail(i, stored ? "expected a finite scale, got " + std::to_string(scales[i]) : "expected finite values to quantise, got others");
+    // Kernels widen codes without looking for it.
+    const uint8_t *row = codes + i * spec.cols, *nan = std::find_if(row, row + spec.cols, isNaNE4M3);
+    if (nan != row + spec.cols)
+      fail(i, "expected e4m3 values, got a NaN in column " + std::to_string(nan - row));
+  }
 }
 
 WeightPacker::WeightPacker(const PackSpec &spec, const std::vector<InputFile> &files)

@@ -75,7 +75,7 @@ template <DType type> void packCoded(const uint8_t *rows, uint64_t count, uint64
     }
 }
 
-/// Plain values; `group` neighbours of a row stay together (2 for bf16, where a last single one has a zero beside it).
+/// Plain values; `group` neighbours of a row stay together (2 for bf16 and e4m3, where a last single one has a zero beside it).
 template <class T, unsigned group> void packPlain(const uint8_t *row, uint64_t rowBytes, uint64_t lane, uint8_t *panel) {
   uint64_t cols = rowBytes / sizeof(T);
   for (uint64_t k = 0; k < cols; ++k)
@@ -108,6 +108,8 @@ void llmc::packPanel(DType storage, const uint8_t *rows, uint64_t count, uint64_
     const uint8_t *row = rows + lane * rowBytes;
     if (storage == DType::F32)
       packPlain<uint32_t, 1>(row, rowBytes, lane, panel.data());
+    else if (storage == DType::E4M3)
+      packPlain<uint8_t, 2>(row, rowBytes, lane, panel.data());
     else if (storage == DType::F16)
       packPlain<uint16_t, 1>(row, rowBytes, lane, panel.data());
     else

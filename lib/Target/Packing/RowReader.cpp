@@ -1,20 +1,24 @@
 //===- RowReader.cpp - which stored row a packed row is -------------------===//
 #include "lib/Target/Packing/RowReader.h"
 
+#include "llmc/Frontend/Dequantize.h"
 #include "llmc/Support/Error.h"
+
+#include <algorithm>
 
 using namespace llmc;
 
 RowReader::RowReader(const PackSpec &spec, const std::vector<InputFile> &files) : spec(spec), files(&files) {
   check();
   for (const PackSource &source : spec.sources)
-    if (source.file >= files.size())
-      throw Error("weight " + spec.name + ": expected a file below " + std::to_string(files.size()) + ", got " +
-                  std::to_string(source.file));
+    if (uint32_t file = std::max(source.file, source.scalesFile); file >= files.size())
+      throw Error("weight " + spec.name + ": expected a file below " + std::to_string(files.size()) + ", got " + std::to_string(file));
 }
 
 RowReader::RowReader(const PackSpec &spec, RandomWeights random) : spec(spec) {
   check();
+  if (spec.storage == DType::E4M3)
+    throw Error("weight " + spec.name + ": expected plain values of random weights, got " + toString(spec.storage));
   for (const PackSource &source : spec.sources)
     tensors.emplace_back(random.seed, source.tensor.empty() ? spec.name : source.tensor, spec.storage, spec.cols, spec.vector);
 }
@@ -35,6 +39,10 @@ void RowReader::check() {
     if (source.deinterleave % 2 != 0 || (source.deinterleave && source.rows % source.deinterleave != 0))
       fail("expected rows in heads of an even dimension, got " + std::to_string(source.rows) + " rows of heads of " +
            std::to_string(source.deinterleave));
+    const bool scaled = source.scalesCount == 1 || source.scalesCount == source.rows;
+    if (spec.storage == DType::E4M3 && (!scaled || blockSize(source.scalesType) != 1 || source.scalesType == DType::E4M3))
+      fail("expected one scale or " + std::to_string(source.rows) + ", in F32, F16 or BF16, got " + std::to_string(source.scalesCount) +
+           " in " + toString(source.scalesType));
     sum = source.rows > rowCount ? rowCount + 1 : sum + source.rows; // no overflow
     if (sum > rowCount)
       fail("expected sources with " + std::to_string(rowCount) + " rows, got more");
@@ -73,6 +81,17 @@ void RowReader::read(uint64_t begin, uint64_t count, uint8_t *destination) const
       tensors[at.source].element(row, destination);
     else
       tensors[at.source].row(row, destination);
+  }
+}
+
+void RowReader::scales(uint64_t begin, uint64_t count, float *destination) const {
+  for (uint64_t i = 0; i < count; ++i) {
+    const Place at = place(begin + i);
+    const PackSource &source = spec.sources[at.source];
+    const uint64_t bytes = storageBytes(source.scalesType, 1);
+    uint8_t stored[4];
+    (*files)[source.scalesFile].read(source.scalesOffset + (source.scalesCount == 1 ? 0 : at.row) * bytes, stored, bytes);
+    dequantizeRow(source.scalesType, stored, 1, destination + i);
   }
 }
 

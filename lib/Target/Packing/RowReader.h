@@ -21,6 +21,9 @@ public:
   /// Copies rows [begin, begin + count) to `destination`, one after the other.
   void read(uint64_t begin, uint64_t count, uint8_t *destination) const;
 
+  /// The scales of the same rows, where the storage is E4M3.
+  void scales(uint64_t begin, uint64_t count, float *destination) const;
+
 private:
   struct Place {
     uint64_t source, row; // of the source's span

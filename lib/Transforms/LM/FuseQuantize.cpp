@@ -32,7 +32,8 @@ template <typename RoundingOp> struct FuseQuantize : OpRewritePattern<RoundingOp
   static Format formatOf(RoundingOp rounding) {
     if (std::is_same_v<RoundingOp, RoundOp>)
       return Format::BF16;
-    return getElementTypeOrSelf(rounding->getResult(0)).isInteger(16) ? Format::Q16 : Format::Q8;
+    Type element = getElementTypeOrSelf(rounding->getResult(0));
+    return isa<Float8E4M3FNType>(element) ? Format::E4M3 : element.isInteger(16) ? Format::Q16 : Format::Q8;
   }
 
   LogicalResult matchAndRewrite(RoundingOp rounding, PatternRewriter &rewriter) const override {
@@ -71,7 +72,9 @@ private:
   /// A CPU's products keep f32: there the rounding is a small part of a kernel that reads the row again.
   static bool canWrite(Operation *producer, Format format) {
     if (auto gated = dyn_cast_or_null<GatedLinearOp>(producer))
-      return format == Format::BF16 && gated.getArith() == Arith::BF16;
+      return format == Format::BF16 && (gated.getArith() == Arith::BF16 || gated.getArith() == Arith::E4M3);
+    if (format == Format::E4M3) // a scale for the whole row
+      return isa_and_nonnull<RMSNormOp>(producer);
     return isa_and_nonnull<RMSNormOp, AttentionOp>(producer) || (isa_and_nonnull<RopeAppendOp>(producer) && format == Format::BF16);
   }
 

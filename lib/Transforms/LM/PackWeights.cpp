@@ -24,10 +24,11 @@ static Layout layoutOf(WeightOp weight, bool cuda) {
   // Vectors are added or multiplied in f32 whatever their storage; computed tables are small.
   if (weight.getShape().size() == 1 || weight.getValue())
     return Layout::RowsF32;
-  if (cuda && !isBlockStorage(weight.getStorage()))
-    return Layout::RowsBF16;
+  Storage storage = packedStorage(weight);
+  if (cuda && !isBlockStorage(storage))
+    return storage == Storage::E4M3 ? Layout::RowsE4M3 : Layout::RowsBF16;
   // Storages and layouts have the order of their plain enums (lib/Target/Package/WritePackage.cpp asserts it).
-  return Layout(llmc::panelLayout(llmc::DType(weight.getStorage())));
+  return Layout(llmc::panelLayout(llmc::DType(storage)));
 }
 
 uint64_t llmc::lm::packedBytes(WeightOp weight, Layout layout) {

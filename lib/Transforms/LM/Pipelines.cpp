@@ -22,6 +22,8 @@ void llmc::lm::buildLMDecidePipeline(OpPassManager &pm, const DecideOptions &opt
   std::string target = options.cuda ? "cuda" : "cpu";
   if (options.cuda)
     pm.addPass(createLMSampleOnDevicePass());
+  if (!options.quantize.empty())
+    pm.addPass(createLMQuantizeWeightsPass({options.quantize}));
   std::string element =
       options.kvElement.empty() ? (options.compute == "f32" ? "f32" : "bf16") : options.kvElement;
   pm.addPass(createLMPageKVPass({element, options.kvBlock}));
@@ -43,6 +45,7 @@ struct FusionFlags : PassPipelineOptions<FusionFlags> {
 
 struct DecideFlags : PassPipelineOptions<DecideFlags> {
   Option<std::string> compute{*this, "compute", llvm::cl::desc("default, f32 or q8"), llvm::cl::init("default")};
+  Option<std::string> quantize{*this, "quantize", llvm::cl::desc("fp8; empty: weights as they are stored"), llvm::cl::init("")};
   Option<std::string> kvElement{*this, "kv-element", llvm::cl::desc("bf16, f16, f32; empty: by compute"),
                                 llvm::cl::init("")};
   Option<int64_t> kvBlock{*this, "kv-block", llvm::cl::desc("tokens per block"), llvm::cl::init(16)};
@@ -61,6 +64,6 @@ void llmc::lm::registerLMPipelines() {
   PassPipelineRegistration<DecideFlags>(
       "lm-decide", "decides arithmetic, activation formats, KV blocks and packing",
       [](OpPassManager &pm, const DecideFlags &f) {
-        buildLMDecidePipeline(pm, {f.compute, f.kvElement, f.kvBlock, f.fuseQuantize, f.cuda});
+        buildLMDecidePipeline(pm, {f.compute, f.quantize, f.kvElement, f.kvBlock, f.fuseQuantize, f.cuda});
       });
 }

@@ -56,13 +56,25 @@ private:
     OpBuilder builder(input.getContext());
     builder.setInsertionPointAfterValue(input);
     SmallVector<Type> types = formattedTypes(cast<RankedTensorType>(input.getType()), format);
+    // What writes parts of a row cannot know its largest value; it writes bf16, half as much to read again.
+    if (format == Format::E4M3 && isa_and_nonnull<GatedLinearOp, AttentionOp>(input.getDefiningOp())) {
+      Value narrow = formOf(input, Format::BF16).front();
+      builder.setInsertionPointAfterValue(narrow);
+      SmallVector<Type> types = formattedTypes(cast<RankedTensorType>(input.getType()), format);
+      Operation *&made = forms[{input, unsigned(format)}]; // the map may have moved
+      made = QuantizeOp::create(builder, nameOfForm(input, format, builder), types[0], types[1], narrow);
+      return made->getResults();
+    }
     bool codes = format != Format::BF16;
-    StringRef source = input.getDefiningOp() ? nameOf(input.getDefiningOp()) : StringRef();
-    Location loc = source.empty() ? input.getLoc()
-                                  : NameLoc::get(builder.getStringAttr(source + "." + stringifyFormat(format)));
+    Location loc = nameOfForm(input, format, builder);
     form = codes ? QuantizeOp::create(builder, loc, types[0], types[1], input).getOperation()
                  : RoundOp::create(builder, loc, types[0], input).getOperation();
     return form->getResults();
+  }
+
+  static Location nameOfForm(Value input, Format format, OpBuilder &builder) {
+    StringRef source = input.getDefiningOp() ? nameOf(input.getDefiningOp()) : StringRef();
+    return source.empty() ? input.getLoc() : NameLoc::get(builder.getStringAttr(source + "." + stringifyFormat(format)));
   }
 
   llvm::DenseMap<std::pair<Value, unsigned>, Operation *> forms;

@@ -26,6 +26,7 @@ Arith defaultArith(Storage storage) {
   case Storage::F16: // f16 activations would overflow; bf16 ones would waste the weights' mantissa
     return Arith::F32;
   case Storage::BF16:
+  case Storage::E4M3: // whose values bf16 holds exactly
     return Arith::BF16;
   default:
     return Arith::Q16_G32;
@@ -71,9 +72,14 @@ private:
     auto weight = weights.lookup<WeightOp>(op.getWeight());
     if (!weight) // of a nested module, which is none of this pass's; lm-verify-decided reports the op
       return;
+    Storage storage = packedStorage(weight);
+    if (target == "cuda" && storage == Storage::E4M3) {
+      weight.emitError() << "expected weights that are not e4m3 on a GPU, got @" << weight.getSymName();
+      return signalPassFailure();
+    }
     Arith arith = target == "cuda"   ? Arith::BF16
                   : compute == "f32" ? Arith::F32
-                                     : defaultArith(weight.getStorage());
+                                     : defaultArith(storage);
     if (compute == "q8" && arith == Arith::Q16_G32)
       arith = Arith::Q8_G32;
     op.setArith(arith);

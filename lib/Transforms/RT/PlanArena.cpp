@@ -46,6 +46,8 @@ int32_t elementCode(Type type) {
     return LLMC_BF16;
   if (type.isF16())
     return LLMC_F16;
+  if (isa<Float8E4M3FNType>(type))
+    return LLMC_E4M3;
   if (type.isInteger(8))
     return LLMC_I8;
   if (type.isInteger(16))
@@ -204,7 +206,7 @@ SmallVector<Attribute> Planner::values(rt::DispatchOp op) {
     auto type = cast<RankedTensorType>(tensors[i].getType());
     uint64_t scales = 0, at = offset(tensors[i]);
     std::string name = op.getOp().str() + (values.empty() ? "" : "." + std::to_string(values.size()));
-    bool codes = type.getElementType().isInteger(8) || type.getElementType().isInteger(16);
+    bool codes = type.getElementType().isInteger(8) || type.getElementType().isInteger(16) || isa<Float8E4M3FNType>(type.getElementType());
     if (codes && i + 1 < tensors.size()) // codes, then their scales
       scales = offset(tensors[++i]);
     int64_t columns = type.getRank() == 2 ? type.getDimSize(1) : rowElements(type);

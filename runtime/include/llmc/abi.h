@@ -193,7 +193,7 @@ typedef struct llmc_arg_v1 {
  * args: one pointer per launch argument, in order. Units are independent of each other. */
 typedef void (*llmc_kernel_fn)(void *const *args, int64_t rows, int64_t begin, int64_t end);
 
-enum llmc_element { LLMC_F32 = 0, LLMC_BF16 = 1, LLMC_F16 = 2, LLMC_I8 = 3, LLMC_I32 = 4, LLMC_I16 = 5 };
+enum llmc_element { LLMC_F32 = 0, LLMC_BF16 = 1, LLMC_F16 = 2, LLMC_I8 = 3, LLMC_I32 = 4, LLMC_I16 = 5, LLMC_E4M3 = 6 };
 
 /* How a kernel's bulk tensor copies see one of its arguments; the runtime encodes it as a CUtensorMap at load
  * (CUDA driver API, cuTensorMapEncodeTiled). dims[0] is the innermost dimension. */
@@ -252,11 +252,11 @@ typedef struct llmc_value_v1 {
   uint32_t rows;       /* enum llmc_rows */
   uint32_t cols;       /* logical columns */
   uint32_t stride;     /* elements between rows */
-  uint64_t scales_offset; /* f32 [rows, padded cols / 32, 2] = (scale, scale * sum of codes); 0 unless I8 or I16 */
+  uint64_t scales_offset; /* f32 [rows, padded cols / 32, 2] = (scale, scale * sum of codes) of I8 and I16, [rows, 32] = (scale, ...) of E4M3; else 0 */
 } llmc_value_v1;
 
 /* What does most of a launch's arithmetic; each has a peak of its own on a machine. */
-enum llmc_cost_arithmetic { LLMC_COST_F32 = 0, LLMC_COST_BF16 = 1, LLMC_COST_I16 = 2, LLMC_COST_I8 = 3 };
+enum llmc_cost_arithmetic { LLMC_COST_F32 = 0, LLMC_COST_BF16 = 1, LLMC_COST_I16 = 2, LLMC_COST_I8 = 3, LLMC_COST_E4M3 = 4 };
 
 /* The least work of a launch, as a function of the step (runtime/device/LaunchCost.h): what must be computed and moved once,
  * whatever the variant. "row": a row of the launch, of QUERY_TILES a token. A multiply-add is 2 FLOPs, codes or floats. */
@@ -301,7 +301,9 @@ typedef struct llmc_program_v1 {
  * output rows; in a panel, records of k; in a record, lanes are rows.
  *   codes  (Q*, IQ*) records of scales and planes of codes: llmc/Target/CodedForm.h
  *   BF16   per 2 k, 64 bytes: [16 rows][2]      F16, F32: per k, [16 rows]
- * ROWS: row-major, padded columns (norm weights and biases as f32 [1, padded cols], tables); ROWS_BF16 has padded rows too. */
+ *   E4M3   per 2 k, 32 bytes: [16 rows][2]; behind a panel's records its rows' scales, f32 [16]
+ * ROWS: row-major, padded columns (norm weights and biases as f32 [1, padded cols], tables); ROWS_BF16 has padded rows too.
+ * ROWS_E4M3: padded rows, row-major, 16 at a time; behind these their scales, f32 [16], and 64 bytes of zeros. */
 enum llmc_layout {
   LLMC_LAYOUT_ROWS_F32 = 0,
   LLMC_LAYOUT_N16_F32 = 1,
@@ -319,7 +321,9 @@ enum llmc_layout {
   LLMC_LAYOUT_N16_Q5_K = 13,
   LLMC_LAYOUT_N16_Q6_K = 14,
   LLMC_LAYOUT_N16_IQ4_NL = 15,
-  LLMC_LAYOUT_N16_IQ4_XS = 16
+  LLMC_LAYOUT_N16_IQ4_XS = 16,
+  LLMC_LAYOUT_N16_E4M3 = 17,
+  LLMC_LAYOUT_ROWS_E4M3 = 18 /* as ROWS_BF16 */
 };
 
 typedef struct llmc_weight_v1 {

@@ -33,5 +33,25 @@ func.func @never(%x: tensor<?x32xf32>, %r: tensor<?x32xbf16>) -> (tensor<?x32xf3
   %2 = lm.linear %r, @bf16 {arith = #lm.arith<bf16_eo32>} : (tensor<?x32xbf16>) -> tensor<?x32xf32>
   return %0, %1, %2 : tensor<?x32xf32>, tensor<?x32xf32>, tensor<?x32xf32>
 }
+// e4m3 has a scale for a whole row. What attention and gated products write by parts is bf16 first.
+lm.weight @e4m3 [32, 32] e4m3 {sources = [#lm.span<file = 0, offset = 0, bytes = 1024, rows = 32, scales = <file = 0, offset = 0, count = 1, storage = f32>>]}
+lm.weight @narrow [32, 16] e4m3 {sources = [#lm.span<file = 0, offset = 0, bytes = 512, rows = 32, scales = <file = 0, offset = 0, count = 1, storage = f32>>]}
+// CHECK-LABEL: func.func @codes_of_rows
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x32xf32>
+func.func @codes_of_rows(%x: tensor<?x32xf32>) -> (tensor<?x32xf32>, tensor<?x32xf32>) {
+  // CHECK: %[[Y:.*]] = lm.add %[[X]], %[[X]]
+  %y = lm.add %x, %x : tensor<?x32xf32>
+  // CHECK-NEXT: %[[C:.*]], %[[S:.*]] = lm.quantize %[[Y]] : tensor<?x32xf32> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf32>
+  // CHECK-NEXT: lm.linear %[[C]], %[[S]], @e4m3
+  %0 = lm.linear %y, @e4m3 {arith = #lm.arith<e4m3>} : (tensor<?x32xf32>) -> tensor<?x32xf32>
+  // CHECK: %[[G:.*]] = lm.gated_linear
+  %1 = lm.gated_linear silu %y, @pair {arith = #lm.arith<f32>} : (tensor<?x32xf32>) -> tensor<?x16xf32>
+  // CHECK-NEXT: %[[R:.*]] = lm.round %[[G]]
+  // CHECK-NEXT: %[[C:.*]], %[[S:.*]] = lm.quantize %[[R]] : tensor<?x16xbf16> -> tensor<?x16xf8E4M3FN>, tensor<?x1xf32>
+  // CHECK-NEXT: lm.linear %[[C]], %[[S]], @narrow
+  %2 = lm.linear %1, @narrow {arith = #lm.arith<e4m3>} : (tensor<?x16xf32>) -> tensor<?x32xf32>
+  return %0, %2 : tensor<?x32xf32>, tensor<?x32xf32>
+}
+
 // CHECK-DAG: #[[QLOC]] = loc("blk.0.ffn_residual.q8")
 // CHECK-DAG: #[[RLOC]] = loc("blk.0.ffn_residual.bf16")

@@ -430,3 +430,50 @@ func.func @rope_append_cache(%x: tensor<?x32xf32>, %t: tensor<?x4xf32>, %kv: !kv
   %q, %r = lm.rope_append %x, %t, %kv {head_dim = 4} : (tensor<?x32xf32>, tensor<?x4xf32>, !kv) -> (tensor<?x16xf32>, !paged)
   return
 }
+
+// -----
+
+// expected-error @below {{expected scales of a source of e4m3, got none}}
+lm.weight @w [2, 8] e4m3 {sources = [#lm.span<file = 0, offset = 0, bytes = 16, rows = 2>]}
+
+// -----
+
+// expected-error @below {{expected no scales but those of e4m3, got some}}
+lm.weight @w [2, 8] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 32, rows = 2, scales = <file = 0, offset = 0, count = 1, storage = f32>>]}
+
+// -----
+
+// expected-error @below {{expected one scale, or 2 (one for each row), got 3}}
+lm.weight @w [2, 8] e4m3 {sources = [#lm.span<file = 0, offset = 0, bytes = 16, rows = 2, scales = <file = 0, offset = 0, count = 3, storage = f32>>]}
+
+// -----
+
+// expected-error @below {{expected scales of f32, f16 or bf16, got q8_0}}
+lm.weight @w [2, 8] e4m3 {sources = [#lm.span<file = 0, offset = 0, bytes = 16, rows = 2, scales = <file = 0, offset = 0, count = 1, storage = q8_0>>]}
+
+// -----
+
+// expected-error @below {{expected two dimensions for e4m3, got 1}}
+lm.weight @w [8] e4m3 {sources = [#lm.span<file = 0, offset = 0, bytes = 8, rows = 8, scales = <file = 0, offset = 0, count = 1, storage = f32>>]}
+
+// -----
+
+// expected-error @below {{expected a matrix of f32, f16 or bf16 to quantise to e4m3, got q8_0 to e4m3}}
+lm.weight @w [32, 32] q8_0 {quantize = #lm<storage e4m3>, sources = [#lm.span<file = 0, offset = 0, bytes = 1088, rows = 32>]}
+
+// -----
+
+lm.weight @w [32, 32] f32 {quantize = #lm<storage e4m3>, sources = [#lm.span<file = 0, offset = 0, bytes = 4096, rows = 32>]}
+func.func @table_of_e4m3(%ids: tensor<?xi32>) {
+  // expected-error @below {{expected a table that is not e4m3, got @w}}
+  %x = lm.embedding %ids, @w : tensor<?xi32> -> tensor<?x32xf32>
+  return
+}
+
+// -----
+
+func.func @scales_of_rows(%x: tensor<?x32xf32>) {
+  // expected-error @below {{expected results (scales) with 1 columns, got 2}}
+  %c, %s = lm.quantize %x : tensor<?x32xf32> -> tensor<?x32xf8E4M3FN>, tensor<?x2xf32>
+  return
+}

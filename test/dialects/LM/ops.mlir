@@ -17,6 +17,8 @@ lm.weight @q.bias [576] f16 {sources = [#lm.span<file = 0, offset = 0, bytes = 1
 lm.weight @w4_0 [576, 576] q4_0 {sources = [#lm.span<file = 1, offset = 0, bytes = 186624, rows = 576>]}
 // CHECK: lm.weight @wbf16 [576, 576] bf16
 lm.weight @wbf16 [576, 576] bf16 {sources = [#lm.span<file = 0, offset = 0, bytes = 663552, rows = 576>]}
+// CHECK: lm.weight @e4m3 [576, 576] e4m3 {sources = [#lm.span<file = 1, offset = 0, bytes = 331776, rows = 576, scales = <file = 1, offset = 331776, count = 576, storage = bf16>>]}
+lm.weight @e4m3 [576, 576] e4m3 {sources = [#lm.span<file = 1, offset = 0, bytes = 331776, rows = 576, scales = #lm.scales<file = 1, offset = 331776, count = 576, storage = bf16>>]}
 // CHECK: lm.weight @gate_up [64, 576] f32 {interleave = 16 : i64, sources = [#lm.span<{{.*}}>, #lm.span<{{.*}}>]}
 lm.weight @gate_up [64, 576] f32 {interleave = 16, sources = [#lm.span<file = 0, offset = 0, bytes = 73728, rows = 32>, #lm.span<file = 0, offset = 73728, bytes = 73728, rows = 32>]}
 // CHECK: lm.weight @frequencies [1, 4] f32 {value = dense<{{\[\[}}1.000000e+00, 5.000000e-01, 2.500000e-01, 1.250000e-01]]> : tensor<1x4xf32>}
@@ -61,6 +63,10 @@ func.func @decided(%x: tensor<?x576xf32>, %qkv: tensor<?x960xf32>, %t: tensor<?x
   %o = lm.linear %c, %s residual %x, @q {arith = #lm.arith<q8_g32>} : (tensor<?x576xi8>, tensor<?x18x2xf32>, tensor<?x576xf32>) -> tensor<?x576xf32>
   // CHECK: lm.linear %[[R]], @wbf16 {arith = #lm.arith<bf16_eo32>}
   %p = lm.linear %r, @wbf16 {arith = #lm.arith<bf16_eo32>} : (tensor<?x576xbf16>) -> tensor<?x576xf32>
+  // CHECK: %[[E:.*]], %[[F:.*]] = lm.quantize %{{.*}} : tensor<?x576xf32> -> tensor<?x576xf8E4M3FN>, tensor<?x1xf32>
+  %e, %f = lm.quantize %x : tensor<?x576xf32> -> tensor<?x576xf8E4M3FN>, tensor<?x1xf32>
+  // CHECK: lm.linear %[[E]], %[[F]], @e4m3 {arith = #lm.arith<e4m3>} : (tensor<?x576xf8E4M3FN>, tensor<?x1xf32>) -> tensor<?x576xf32>
+  %g = lm.linear %e, %f, @e4m3 {arith = #lm.arith<e4m3>} : (tensor<?x576xf8E4M3FN>, tensor<?x1xf32>) -> tensor<?x576xf32>
   // CHECK: lm.gated_linear silu %{{.*}}, @gate_up {arith = #lm.arith<f32>} : (tensor<?x576xf32>) -> tensor<?x32xf32>
   %h = lm.gated_linear silu %x, @gate_up {arith = #lm.arith<f32>} : (tensor<?x576xf32>) -> tensor<?x32xf32>
   // CHECK: lm.gated_linear silu %[[C]], %[[S]], @gate_up {arith = #lm.arith<q8_g32>} : (tensor<?x576xi8>, tensor<?x18x2xf32>) -> tensor<?x32xf32>

@@ -265,3 +265,14 @@ tile.kernel @scatter(%kv: memref<?x128xbf16>, %slots: memref<?xi32>, %rows: inde
   tile.scatter %y, %kv[] slots %slots[%unit] : vector<8x64xbf16>, memref<?x128xbf16>, memref<?xi32>
   tile.return
 }
+
+// -----
+
+tile.kernel @e4m3_of_bf16(%w: memref<2x16x64xbf16>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant dense<0.0> : vector<8x64xf8E4M3FN>
+  %acc = arith.constant dense<0.0> : vector<8x16xf32>
+  %b = tile.load_packed %w[%c0, %c0, %c0] : memref<2x16x64xbf16> -> !tile.packed<64 x 16, bf16_nk>
+  // expected-error @below {{expected operands in e4m3, the right one e4m3_nk, and k a multiple of 32 for e4m3}}
+  %r = tile.dot %a, %b, %acc {arith = #tile.arith<e4m3>} : vector<8x64xf8E4M3FN>, !tile.packed<64 x 16, bf16_nk>, vector<8x16xf32>
+}

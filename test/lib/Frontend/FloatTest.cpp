@@ -74,6 +74,27 @@ TEST(Float, F16AgreesWithTheCompiler) {
   }
 }
 
+// Every value, its neighbours in f32 and the midpoints between it and the next.
+TEST(Float, E4M3RoundsToNearestEven) {
+  for (int bits = 0; bits < 0x7f; ++bits) {
+    const auto code = static_cast<uint8_t>(bits);
+    const float value = e4m3ToF32(code);
+    const int exponent = bits >> 3, mantissa = bits & 7;
+    ASSERT_EQ(value, exponent ? std::ldexp(float(8 + mantissa), exponent - 10) : std::ldexp(float(mantissa), -9)) << bits;
+    EXPECT_EQ(e4m3ToF32(static_cast<uint8_t>(bits | 0x80)), -value);
+    EXPECT_EQ(f32ToE4M3(value), code);
+    EXPECT_EQ(f32ToE4M3(-value), code | 0x80);
+    const float middle = bits < 0x7e ? value + (e4m3ToF32(static_cast<uint8_t>(bits + 1)) - value) / 2 : 464;
+    EXPECT_EQ(f32ToE4M3(std::nextafter(middle, 0.0f)), code) << bits;
+    EXPECT_EQ(f32ToE4M3(middle), bits % 2 && bits < 0x7e ? bits + 1 : bits) << bits;
+    EXPECT_EQ(f32ToE4M3(std::nextafter(middle, 1e9f)), bits < 0x7e ? bits + 1 : bits) << bits;
+  }
+  for (float large : {1e4f, std::numeric_limits<float>::infinity()})
+    EXPECT_EQ(f32ToE4M3(-large), 0xfe);
+  EXPECT_EQ(f32ToE4M3(std::nanf("")), 0x7f);
+  EXPECT_TRUE(std::isnan(e4m3ToF32(0x7f)) && std::isnan(e4m3ToF32(0xff)));
+}
+
 template <class T> void put(std::vector<unsigned char> &bytes, size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof(T));
 }

@@ -202,7 +202,7 @@ TEST(Folder, Tensors) {
   tensors = tinyTensors();
   tensors[3].dtype = "I64";
   dir.write("model.safetensors", safetensors(tensors));
-  expectError(dir.path, {tensors[3].name, "F32, F16 or BF16, got I64"});
+  expectError(dir.path, {tensors[3].name, "F32, F16, BF16 or F8_E4M3, got I64"});
 
   tensors = tinyTensors();
   std::string name = tensors.back().name;

@@ -194,7 +194,7 @@ std::string llmc::test::safetensors(const std::vector<StoredTensor> &tensors) {
   std::string json = "{\"__metadata__\":{\"format\":\"pt\"}";
   size_t offset = 0;
   for (const StoredTensor &tensor : tensors) {
-    size_t bytes = tensor.dtype == "F32" ? 4 : tensor.dtype == "I64" ? 8 : 2;
+    size_t bytes = tensor.dtype == "F32" ? 4 : tensor.dtype == "I64" || tensor.dtype == "F64" ? 8 : tensor.dtype == "F8_E4M3" ? 1 : 2;
     std::string shape;
     for (int64_t extent : tensor.shape) {
       bytes *= static_cast<size_t>(extent);

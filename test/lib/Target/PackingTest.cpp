@@ -232,6 +232,63 @@ TEST(Packing, vectorsBecomeOneRow) {
   }
 }
 
+// Codes as they are stored, with one scale for all rows of a source or one for each, whatever their order.
+TEST(Packing, e4m3OfFiles) {
+  const uint64_t rows = 36, cols = 50;
+  std::mt19937 random(3);
+  std::string codes(rows * cols, 0), scales(2 * 20 + 4, 0);
+  for (char &code : codes)
+    code = char(random() % 0x7f | (random() & 0x80));
+  for (unsigned i = 0; i < 20; ++i) {
+    const uint16_t bits = f32ToBf16(0.001f * float(i + 1));
+    std::memcpy(&scales[2 * i], &bits, 2);
+  }
+  const float common = -0.25f;
+  std::memcpy(&scales[40], &common, 4);
+  for (llmc_layout layout : {LLMC_LAYOUT_N16_E4M3, LLMC_LAYOUT_ROWS_E4M3}) {
+    PackSpec spec{.name = "w", .storage = DType::E4M3, .layout = layout, .rows = rows, .cols = cols};
+    spec.sources = {{.file = 0, .rows = 20, .deinterleave = 4, .scalesFile = 1, .scalesCount = 20, .scalesType = DType::BF16},
+                    {.file = 0, .offset = 20 * cols, .rows = 16, .scalesFile = 1, .scalesOffset = 40, .scalesCount = 1}};
+    const Everything all = unpackAll(spec, pack(spec, {codes, scales}));
+    ASSERT_EQ(all.cols, 64u);
+    for (uint64_t row = 0; row < all.rows; ++row) {
+      const uint64_t from = row >= 20 ? row : row / 4 * 4 + (row % 4 < 2 ? 2 * (row % 4) : 2 * (row % 4 - 2) + 1);
+      const float scale = row >= 20 ? common : bf16ToF32(f32ToBf16(0.001f * float(from + 1)));
+      for (uint64_t k = 0; k < all.cols; ++k)
+        ASSERT_EQ(all.values[row * all.cols + k],
+                  row < rows && k < cols ? scale * e4m3ToF32(uint8_t(codes[from * cols + k])) : 0.0f)
+            << layout << " row " << row << " column " << k;
+    }
+  }
+}
+
+// Other plain values are quantised row by row: the largest becomes 448, every error is at most half a step.
+TEST(Packing, quantisesToE4M3) {
+  for (DType type : {DType::F32, DType::F16, DType::BF16})
+    for (llmc_layout layout : {LLMC_LAYOUT_N16_E4M3, LLMC_LAYOUT_ROWS_E4M3}) {
+      const uint64_t rows = 18, cols = 96;
+      std::string content = randomRows(type, rows, cols, 5);
+      std::memset(content.data() + 3 * storageBytes(type, cols), 0, storageBytes(type, cols)); // a row of zeros
+      PackSpec spec{.name = "w", .storage = type, .layout = layout, .rows = rows, .cols = cols};
+      spec.sources = {{.rows = rows}};
+      const Everything all = unpackAll(spec, pack(spec, {content}));
+      for (uint64_t row = 0; row < rows; ++row) {
+        const std::vector<float> exact =
+            storedRow(type, reinterpret_cast<const uint8_t *>(content.data()) + row * storageBytes(type, cols), cols);
+        float largest = 0;
+        for (float value : exact)
+          largest = std::max(largest, std::abs(value));
+        for (uint64_t k = 0; k < cols; ++k) {
+          const float value = all.values[row * cols + k], bound = std::max(std::abs(exact[k]) / 16, largest / 448 / 1024);
+          ASSERT_LE(std::abs(value - exact[k]), bound * 1.0001f) << toString(type) << " row " << row << " column " << k;
+          if (std::abs(exact[k]) == largest) {
+            ASSERT_NEAR(value, exact[k], largest * 1e-6f);
+          }
+        }
+      }
+    }
+}
+
 TEST(Packing, tablesOfValues) {
   PackSpec spec{.name = "rope", .layout = LLMC_LAYOUT_ROWS_F32, .rows = 2, .cols = 3};
   spec.value = {1, 2, 3, 4, 5, 6};
@@ -288,5 +345,40 @@ TEST(Packing, refusesWhatDoesNotFit) {
   EXPECT_EQ(message(spec, content), "weight w: expected a multiple of 256 columns, got 288");
   spec.layout = LLMC_LAYOUT_N16_Q5_K;
   EXPECT_EQ(message(spec, content), "weight w: storage Q4_K has no layout 13");
+
+  spec = good;
+  spec.storage = DType::E4M3;
+  spec.layout = LLMC_LAYOUT_ROWS_E4M3;
+  spec.sources[0].scalesCount = 3;
+  EXPECT_EQ(message(spec, content), "weight w: expected one scale or 4, in F32, F16 or BF16, got 3 in F32");
+  spec.sources[0].scalesCount = 4;
+  EXPECT_EQ(message(spec, content), "");
+  spec.sources[0].scalesOffset = 990;
+  EXPECT_NE(message(spec, content), "") << "scales past the end of the file";
+  spec.sources[0].scalesFile = 1;
+  EXPECT_EQ(message(spec, content), "weight w: expected a file below 1, got 1");
+  spec.layout = LLMC_LAYOUT_ROWS_F32;
+  EXPECT_EQ(message(spec, content), "weight w: storage E4M3 has no layout 0");
+  spec.layout = LLMC_LAYOUT_N16_E4M3;
+  spec.sources[0] = {.rows = 4, .scalesOffset = 100, .scalesCount = 4};
+  std::string bad = content;
+  bad[2 * 8 + 5] = char(0xff);
+  EXPECT_EQ(message(spec, bad), "weight w: row 2: expected e4m3 values, got a NaN in column 5");
+  bad = content;
+  const float infinite = std::numeric_limits<float>::infinity();
+  std::memcpy(&bad[100 + 4], &infinite, 4);
+  EXPECT_EQ(message(spec, bad), "weight w: row 1: expected a finite scale, got inf");
+  spec = good;
+  spec.layout = LLMC_LAYOUT_N16_E4M3;
+  EXPECT_EQ(message(spec, content), "");
+  std::memcpy(&bad[3 * 32], &infinite, 4);
+  EXPECT_EQ(message(spec, bad), "weight w: row 3: expected finite values to quantise, got others");
+  spec.storage = DType::E4M3;
+  try {
+    WeightPacker(spec, RandomWeights{1});
+    FAIL() << "random codes";
+  } catch (const Error &error) {
+    EXPECT_EQ(std::string(error.what()), "weight w: expected one scale or 4, in F32, F16 or BF16, got 0 in F32");
+  }
 }
 } // namespace

@@ -42,6 +42,7 @@ struct FusionOptions {
 
 struct DecideOptions {
   std::string compute = "default"; // default, f32 or q8
+  std::string quantize;            // fp8; empty: weights as they are stored
   std::string kvElement;           // bf16, f16, f32; empty: bf16, and f32 under compute = f32
   int64_t kvBlock = 16;
   bool fuseQuantize = true;

@@ -59,11 +59,20 @@ def LMFuseResidualPass : LM_Pass<"lm-fuse-residual"> {
 // Decisions
 //===----------------------------------------------------------------------===//
 
+def LMQuantizeWeightsPass : LM_Pass<"lm-quantize-weights"> {
+  let summary = "quantises the matrices of the layers when they are packed";
+  let description = [{
+    Sets `quantize` of the weights of products in layers, to e4m3 with a scale per row (`fp8`). Embedding and head stay as they are,
+    and so do matrices that are e4m3 already. Weights of codes are an error.
+  }];
+  let options = [Option<"to", "to", "std::string", "\"fp8\"", "fp8">];
+}
+
 def LMSetArithPass : LM_Pass<"lm-set-arith"> {
   let summary = "decides the numerics contract of every matrix product";
   let description = [{
     Sets `arith` where it is absent. On a CPU, `default`: q16_g32 for q4_0, q4_1 and q8_0 weights (q8_g32 with compute `q8`),
-    bf16 for bf16, f32 for f16 and f32. `f32`: f32 everywhere, weights widened exactly. On target `cuda`: bf16.
+    bf16 for bf16 and e4m3, f32 for f16 and f32. `f32`: f32 everywhere, weights widened exactly. On target `cuda`: bf16; e4m3 weights are an error.
     Attention gets bf16 on target `cuda`, and on a CPU where all products have bf16 or q8_g32 and the cache is bf16.
   }];
   let options = [Option<"compute", "compute", "std::string", "\"default\"", "default, f32 or q8">,
@@ -73,7 +82,7 @@ def LMSetArithPass : LM_Pass<"lm-set-arith"> {
 def LMQuantizeActivationsPass : LM_Pass<"lm-quantize-activations"> {
   let summary = "makes the rounding of activations explicit";
   let description = [{
-    Inserts `lm.quantize` (q8_g32, q16_g32) or `lm.round` (bf16_eo32, bf16) before products whose arithmetic wants it: one per input,
+    Inserts `lm.quantize` (q8_g32, q16_g32, e4m3) or `lm.round` (bf16_eo32, bf16) before products whose arithmetic wants it: one per input,
     right after the input is computed.
   }];
 }

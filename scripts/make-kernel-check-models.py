@@ -16,8 +16,9 @@ import sys
 HEAD_DIMS = [16, 48, 64, 64, 80, 96, 128, 128, 256]
 GROUPS = [1, 2, 3, 5, 7, 8]
 STORAGES = ["bf16", "f16", "f32", "q4_0", "q4_1", "q8_0", "q5_0", "q5_1", "iq4_nl", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_xs"]
-FAMILIES = ["llama", "llama", "qwen2", "mistral"]
-CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "mistral": "MistralForCausalLM"}
+FAMILIES = ["llama", "llama", "qwen2", "mistral", "gemma2", "granite_swa"]
+CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "mistral": "MistralForCausalLM",
+           "gemma2": "Gemma2ForCausalLM", "granite_swa": "GraniteSWAForCausalLM"}
 
 
 def odd(rng, most):
@@ -51,6 +52,13 @@ def shape(rng, storage):
         "tie_word_embeddings": rng.random() < 0.5,
         "hidden_act": "silu",
     }
+    if family == "gemma2":
+        config.update(hidden_activation="gelu_pytorch_tanh", query_pre_attn_scalar=rng.choice([head_dim, 24]),
+                      attn_logit_softcapping=rng.choice([1.5, 50.0]), sliding_window=odd(rng, 250))
+    if family == "granite_swa":
+        config.update(attention_multiplier=rng.choice([1.0, 0.25]) / head_dim ** 0.5, residual_multiplier=rng.choice([1.0, 0.22]),
+                      embedding_multiplier=rng.choice([1.0, 12.0]), layer_rope_theta=rng.choice([None, [0, 1e4][:config["num_hidden_layers"]]]),
+                      layer_types=["sliding_attention", "full_attention"][:config["num_hidden_layers"]], sliding_window=odd(rng, 250))
     if family == "llama":
         config["attention_bias"] = rng.random() < 0.25
     if family == "mistral":

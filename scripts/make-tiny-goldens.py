@@ -45,7 +45,7 @@ def build(name, folder):
     tiny.write_hf(folder, (family, "hf", "F32", "F32"))
     config = AutoConfig.from_pretrained(folder)
     network = AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().eval()
-    state = {tiny.hf_name(key): torch.tensor(values).reshape(shape)
+    state = {tiny.hf_name(key, tiny.FAMILIES[family]): torch.tensor(values).reshape(shape)
              for key, (shape, _, _, values) in tiny.stored_weights(model).items()}
     if tiny.FAMILIES[family]["tied"]:
         state["lm_head.weight"] = state["model.embed_tokens.weight"]

@@ -37,6 +37,13 @@ FAMILIES = {
     "mistral-self": dict(family="mistral", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=True, seed=15, window=1),
     "qwen2-window": dict(family="qwen2", hidden=96, heads=6, kv=2, head_dim=32, ffn=112, tied=True, seed=16, bias=True, window=24),
     "llama-partial": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=32, ffn=160, tied=True, seed=17, partial=0.5),
+    # windows in the first of two layers, caps low enough to matter, scores scaled by another number than the head's size (which a GGUF cannot say)
+    "gemma2": dict(family="gemma2", hidden=96, heads=4, kv=2, head_dim=64, ffn=160, tied=True, seed=18, window=24, caps=(3.0, 8.0), scalar=24),
+    "gemma2-plain": dict(family="gemma2", hidden=96, heads=6, kv=2, head_dim=32, ffn=160, tied=True, seed=19, window=24, caps=(3.0, 8.0),
+                         scalar=32),
+    # sinks; the first layer has no window and no rotation
+    "granite-swa": dict(family="granite_swa", hidden=96, heads=6, kv=2, head_dim=32, ffn=160, tied=True, seed=20, window=24, sinks=True,
+                        multipliers=(2.0, 0.5, 0.25, 4.0), thetas=[0, 10000.0]),
     # whole blocks of 256 in every matrix
     "llama-256": dict(family="llama", hidden=256, heads=4, kv=2, head_dim=64, ffn=256, tied=False, seed=14),
     # every shape of attention: sizes of a head, heads that share a KV head
@@ -46,6 +53,10 @@ FAMILIES = {
     "d128": dict(family="llama", hidden=96, heads=8, kv=2, head_dim=128, ffn=160, tied=True, seed=11),
     "d128-window": dict(family="mistral", hidden=80, heads=7, kv=1, head_dim=128, ffn=112, tied=True, seed=12, window=17),
     "d256": dict(family="llama", hidden=96, heads=4, kv=2, head_dim=256, ffn=160, tied=True, seed=13),
+    "d256-cap": dict(family="gemma2", hidden=96, heads=4, kv=2, head_dim=256, ffn=160, tied=True, seed=21, window=24, caps=(3.0, 8.0),
+                     scalar=128),
+    "d128-sinks": dict(family="granite_swa", hidden=80, heads=5, kv=1, head_dim=128, ffn=160, tied=False, seed=22, window=17, sinks=True,
+                       multipliers=(1.0, 1.0, 0.1, 1.0), thetas=[500.0, 10000.0]),
 }
 # Storages of several types, as files of llama.cpp's quantizer mix them: the longest part of a tensor's name decides.
 MIXES = {
@@ -79,6 +90,9 @@ MODELS = {
     "mistral-self.hf-f32": ("mistral-self", "hf", "F32", "F32"),
     "qwen2-window.hf-f32": ("qwen2-window", "hf", "F32", "F32"),
     "llama-partial.hf-f32": ("llama-partial", "hf", "F32", "F32"),
+    "gemma2.hf-f32": ("gemma2", "hf", "F32", "F32"),
+    "gemma2-plain.q8_0": ("gemma2-plain", "gguf", "Q8_0", "Q8_0"),
+    "granite-swa.hf-f32": ("granite-swa", "hf", "F32", "F32"),
     "llama-256.hf-fp8": ("llama-256", "hf", "E4M3_ROWS", "F32"),
     "qwen2.hf-fp8": ("qwen2", "hf", "E4M3", "BF16"),
 }
@@ -102,6 +116,8 @@ SHAPES = {
     "d128.q4_0": ("d128", "gguf", "Q4_0", "Q4_0"),
     "d128-window.hf-f32": ("d128-window", "hf", "F32", "F32"),
     "d256.hf-f32": ("d256", "hf", "F32", "F32"),
+    "d256-cap.hf-f32": ("d256-cap", "hf", "F32", "F32"),
+    "d128-sinks.hf-f32": ("d128-sinks", "hf", "F32", "F32"),
 }
 LAYERS, CONTEXT, EPS = 2, 256, 1e-5
 MERGES = ["h e", "t he", "i n", "e r", "Ġ t", "Ġ the", "o n", "Ġ a", "a n", "e s"]
@@ -147,10 +163,15 @@ def weights(spec):
     def vector(name, size, scale, offset=0.0):
         out[name] = ([size], random.values(size, scale, offset))
 
-    matrix("token_embd", vocab(), hidden, math.sqrt(hidden) / 3)
+    gemma = spec["family"] == "gemma2"
+
+    def norm(name, size=1.0):  # Gemma multiplies by 1 + w
+        vector(name + ".weight", hidden, 0.3, size - 1.0 if gemma else size)
+
+    matrix("token_embd", vocab(), hidden, 3.0 if gemma else math.sqrt(hidden) / 3)
     for n in range(LAYERS):
         blk = f"blk.{n}."
-        vector(blk + "attn_norm.weight", hidden, 0.3, 1.0)
+        norm(blk + "attn_norm")
         matrix(blk + "attn_q", q, hidden, 1.5)
         matrix(blk + "attn_k", kv, hidden, 1.5)
         matrix(blk + "attn_v", kv, hidden)
@@ -161,11 +182,16 @@ def weights(spec):
             vector(blk + "attn_v.bias", kv, 0.5)
         if spec.get("out_bias"):
             vector(blk + "attn_output.bias", hidden, 0.5)
-        vector(blk + "ffn_norm.weight", hidden, 0.3, 1.0)
+        if spec.get("sinks"):
+            vector(blk + "attn_sinks.weight", spec["heads"], 2.0, 1.0)
+        if gemma:
+            norm(blk + "post_attention_norm", 12.0)
+            norm(blk + "post_ffw_norm", 12.0)
+        norm(blk + "ffn_norm")
         matrix(blk + "ffn_gate", spec["ffn"], hidden, 1.5)
         matrix(blk + "ffn_up", spec["ffn"], hidden, 1.5)
         matrix(blk + "ffn_down", hidden, spec["ffn"], 2.0)
-    vector("output_norm.weight", hidden, 0.3, 1.0)
+    norm("output_norm")
     if not spec["tied"]:
         matrix("output", vocab(), hidden, 3.0)
     return out
@@ -278,19 +304,25 @@ def tokenizer_json():
 HF_NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
             "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
             "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
+GEMMA_NAMES = {"post_attention_norm": "post_attention_layernorm", "ffn_norm": "pre_feedforward_layernorm",
+               "post_ffw_norm": "post_feedforward_layernorm"}
 HF_TOP = {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight", "output.weight": "lm_head.weight"}
 
 
-def hf_name(name):
+def hf_name(name, spec):
     if name in HF_TOP:
         return HF_TOP[name]
     _, n, op, kind = name.split(".")
-    return f"model.layers.{n}.{HF_NAMES[op]}.{kind}"
+    if op == "attn_sinks":
+        return f"model.layers.{n}.self_attn.sinks"
+    names = HF_NAMES | GEMMA_NAMES if spec["family"] == "gemma2" else HF_NAMES
+    return f"model.layers.{n}.{names[op]}.{kind}"
 
 
 def hf_config(spec, torch_dtype, quantization=None):
     family = spec["family"]
-    config = dict(architectures=[{"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "mistral": "MistralForCausalLM"}[family]],
+    config = dict(architectures=[{"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "mistral": "MistralForCausalLM",
+                                  "gemma2": "Gemma2ForCausalLM", "granite_swa": "GraniteSWAForCausalLM"}[family]],
                   model_type=family, hidden_size=spec["hidden"], num_hidden_layers=LAYERS, num_attention_heads=spec["heads"],
                   num_key_value_heads=spec["kv"], intermediate_size=spec["ffn"], vocab_size=vocab(),
                   max_position_embeddings=CONTEXT, rms_norm_eps=EPS, rope_theta=spec.get("theta", 10000.0), hidden_act="silu",
@@ -305,6 +337,14 @@ def hf_config(spec, torch_dtype, quantization=None):
         config.update(use_sliding_window=window is not None, sliding_window=window, head_dim=spec["head_dim"])
         if window:
             config.update(max_window_layers=0)  # the first layer that has it
+    elif family == "gemma2":
+        config.pop("hidden_act")
+        config.update(head_dim=spec["head_dim"], sliding_window=spec["window"], hidden_activation="gelu_pytorch_tanh",
+                      query_pre_attn_scalar=spec["scalar"], attn_logit_softcapping=spec["caps"][0], final_logit_softcapping=spec["caps"][1])
+    elif family == "granite_swa":
+        names = ("embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling")
+        config.update(zip(names, spec["multipliers"]), head_dim=spec["head_dim"], sliding_window=spec["window"],
+                      layer_rope_theta=spec["thetas"])
     if quantization:
         config.update(quantization_config=quantization)
     if "partial" in spec:
@@ -342,10 +382,10 @@ def write_hf(folder, model):
     side("tokenizer_config.json", dict(tokenizer_class="PreTrainedTokenizerFast", eos_token=SPECIALS[2], pad_token=SPECIALS[0],
                                        add_bos_token=False, clean_up_tokenization_spaces=False, chat_template=TEMPLATE))
     scales = {}
-    entries = [(hf_name(name), shape, kind, data) for name, (shape, kind, data, _) in stored_weights(model, scales).items()]
+    entries = [(hf_name(name, spec), shape, kind, data) for name, (shape, kind, data, _) in stored_weights(model, scales).items()]
     for name, data in scales.items():
-        shape = [entry[1][0] for entry in entries if entry[0] == hf_name(name)] + [1]
-        entries.append((hf_name(name) + "_scale", shape if fp8["rows"] else [], fp8["scales"], data))
+        shape = [entry[1][0] for entry in entries if entry[0] == hf_name(name, spec)] + [1]
+        entries.append((hf_name(name, spec) + "_scale", shape if fp8["rows"] else [], fp8["scales"], data))
     if model[1] == "hf":
         write_safetensors(os.path.join(folder, "model.safetensors"), entries)
         return
@@ -405,7 +445,7 @@ def rope_factors(rope, theta, dim):
 
 
 def gguf_metadata(spec, name):
-    arch, dim = ("qwen2" if spec["family"] == "qwen2" else "llama"), head_dim(spec)
+    arch, dim = (spec["family"] if spec["family"] in ("qwen2", "gemma2") else "llama"), head_dim(spec)
     pairs = [("general.architecture", STRING, arch), ("general.name", STRING, name)]
     pairs += [(f"{arch}.{k}", U32, v) for k, v in (
         ("block_count", LAYERS), ("context_length", CONTEXT), ("embedding_length", spec["hidden"]),
@@ -414,6 +454,9 @@ def gguf_metadata(spec, name):
     pairs += [(f"{arch}.rope.freq_base", F32, spec.get("theta", 10000.0)), (f"{arch}.attention.layer_norm_rms_epsilon", F32, EPS)]
     if spec.get("rope", {}).get("rope_type") == "linear":
         pairs += [(f"{arch}.rope.scaling.type", STRING, "linear"), (f"{arch}.rope.scaling.factor", F32, spec["rope"]["factor"])]
+    if arch == "gemma2":
+        pairs += [("gemma2.attention.sliding_window", U32, spec["window"]), ("gemma2.attn_logit_softcapping", F32, spec["caps"][0]),
+                  ("gemma2.final_logit_softcapping", F32, spec["caps"][1])]
     names = tokens()
     pairs += [("tokenizer.ggml.model", STRING, "gpt2"), ("tokenizer.ggml.pre", STRING, "gpt-2"),
               ("tokenizer.ggml.tokens", (ARRAY, STRING), names),
@@ -429,8 +472,10 @@ def write_gguf(path, name, model):
     tensors = []
     for key, (shape, values) in weights(spec).items():
         kind = storage_of(key, shape, model)
-        if spec["family"] != "qwen2" and key.split(".")[-2] in ("attn_q", "attn_k"):
+        if spec["family"] not in ("qwen2", "gemma2") and key.split(".")[-2] in ("attn_q", "attn_k"):
             values = interleave(values, shape[0], shape[1] if len(shape) > 1 else 1, head_dim(spec))
+        if spec["family"] == "gemma2" and key.endswith("_norm.weight"):
+            values = array.array("f", (1.0 + v for v in values))  # as llama.cpp's converter stores it
         tensors.append((key, shape, kind, encode(values, kind)[0]))
     if spec.get("rope", {}).get("rope_type") == "llama3":
         factors = rope_factors(spec["rope"], spec.get("theta", 10000.0), head_dim(spec))

@@ -70,8 +70,9 @@ def LM_FormatAttr : EnumAttr<LM_Dialect, LM_Format, "format"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
+/// silu(x) = x / (1 + exp(-x)); gelu_tanh(x) = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) (Hendrycks, Gimpel 2016).
 def LM_Activation : LM_I32Enum<"Activation", "gate activation", [
-  I32EnumAttrCase<"SiLU", 0, "silu">]>;
+  I32EnumAttrCase<"SiLU", 0, "silu">, I32EnumAttrCase<"GELUTanh", 1, "gelu_tanh">]>;
 def LM_ActivationAttr : EnumAttr<LM_Dialect, LM_Activation, "activation">;
 
 def LM_ScalesAttr : AttrDef<LM_Dialect, "Scales"> {

@@ -27,13 +27,15 @@ def LM_WeightOp : LM_Op<"weight", [Symbol]> {
     `layout` is absent until `lm-pack-weights`, which also sets `offset` (bytes into the package's weights). With `quantize`
     the rows of a matrix of plain values are quantised when packed: e4m3 codes with a scale per row (`lm-quantize-weights`).
 
-    A vector (norm weight, bias) has shape [N]: N source rows of one value, packed as one row of N columns.
+    A vector (norm weight, bias) has shape [N]: N source rows of one value, packed as one row of N columns. `addend` is added to each
+    of its values, in f32, when it is packed (normalisations that multiply by 1 + w).
 
     Constraints: (1) rows of the sources sum to shape[0]; (2) bytes of a span = rows * storage bytes of shape[1];
     (3) exactly one of sources and value, a value being f32 of the weight's shape; (4) block storage needs two dimensions
     and shape[1] % 32 == 0; (5) rows of a span are a multiple of its `deinterleave`, which is even; (6) interleaving needs
     two sources of equal rows, a multiple of `interleave`; (7) `offset` and `layout` come together, offset % 64 == 0; (8) sources
-    have `scales` exactly where the storage is e4m3, in two dimensions, one or as many as rows; (9) `quantize` is e4m3, of a matrix of f32, f16 or bf16.
+    have `scales` exactly where the storage is e4m3, in two dimensions, one or as many as rows; (9) `quantize` is e4m3, of a matrix of f32, f16 or bf16;
+    (10) only vectors of sources have an `addend`.
 
     Example:
     ```mlir
@@ -43,7 +45,7 @@ def LM_WeightOp : LM_Op<"weight", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$shape, LM_StorageAttr:$storage,
                        OptionalAttr<LM_SpanArrayAttr>:$sources, DefaultValuedAttr<I64Attr, "0">:$interleave,
                        OptionalAttr<ElementsAttr>:$value, OptionalAttr<LM_StorageAttr>:$quantize,
-                       OptionalAttr<LM_LayoutAttr>:$layout, OptionalAttr<I64Attr>:$offset);
+                       OptionalAttr<LM_LayoutAttr>:$layout, OptionalAttr<I64Attr>:$offset, OptionalAttr<F32Attr>:$addend);
   let assemblyFormat = "$sym_name $shape `` $storage attr-dict"; // the storage prints a space itself
   let hasVerifier = 1;
 }
@@ -53,11 +55,13 @@ def LM_WeightOp : LM_Op<"weight", [Symbol]> {
 //===----------------------------------------------------------------------===//
 
 def LM_EmbeddingOp : LM_Op<"embedding", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "rows of a table: result[t, :] = weight[ids[t], :]";
+  let summary = "rows of a table: result[t, :] = weight[ids[t], :] * scale";
   let description = [{
+    `scale` (absent: 1) is rounded to f32.
+
     Example: `%x = lm.embedding %ids, @token_embd : tensor<?xi32> -> tensor<?x576xf32>`
   }];
-  let arguments = (ins LM_Ids:$ids, FlatSymbolRefAttr:$weight);
+  let arguments = (ins LM_Ids:$ids, FlatSymbolRefAttr:$weight, OptionalAttr<F64Attr>:$scale);
   let results = (outs LM_F32Rows:$result);
   let assemblyFormat = "$ids `,` $weight attr-dict `:` type($ids) `->` type($result)";
 }
@@ -159,12 +163,14 @@ def LM_KVAppendOp : LM_Op<"kv_append", [AllTypesMatch<["cache", "result"]>]> {
   let hasVerifier = 1;
 }
 
-def LM_AttentionOp : LM_Op<"attention", [Pure]> {
+def LM_AttentionOp : LM_Op<"attention", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "causal scaled dot-product attention over a cache, exact";
   let description = [{
     For query head h reading KV head h / (heads / kv_heads), at token position p:
     result[t, h, :] = sum_j softmax_j(scale * q[t, h, :] . k[j, :]) v[j, :] over cached positions j of the token's own
     sequence with p - window < j <= p (window 0: j <= p). Written in `format`.
+    With `soft_cap` c a score s is c * tanh(s / c) (Gemma 2, sec. 2). With `sinks`, a vector of one number a query head, the softmax's sum
+    has the term exp(sinks[h]) beside those of the positions, which multiplies no value (StreamingLLM, Xiao et al. 2023, sec. 3.3).
 
     Numerics (D1): online softmax (Dao 2023, alg. 1) over KV tiles at absolute positions, ascending, all in f32; with arith bf16 the
     query and the probabilities are rounded to bf16 as operands of the products.
@@ -173,10 +179,31 @@ def LM_AttentionOp : LM_Op<"attention", [Pure]> {
   }];
   let arguments = (ins LM_Rows:$query, LM_KV:$cache, I64Attr:$head_dim, F64Attr:$scale,
                        DefaultValuedAttr<I64Attr, "0">:$window, DefaultValuedAttr<LM_FormatAttr, "::llmc::lm::Format::F32">:$format,
-                       OptionalAttr<LM_ArithAttr>:$arith);
+                       OptionalAttr<LM_ArithAttr>:$arith, OptionalAttr<F64Attr>:$soft_cap, OptionalAttr<FlatSymbolRefAttr>:$sinks);
   let results = (outs Variadic<LM_Rows>:$results);
   let assemblyFormat = "$query `,` $cache attr-dict `:` functional-type(operands, $results)";
   let hasVerifier = 1;
+}
+
+def LM_SoftCapOp : LM_Op<"soft_cap", [Pure, SameOperandsAndResultType]> {
+  let summary = "result = cap * tanh(input / cap): numbers kept between -cap and cap (Bello et al. 2016, sec. 5)";
+  let description = [{
+    Example: `%c = lm.soft_cap %logits {cap = 30.0} : tensor<?x49152xf32>`
+  }];
+  let arguments = (ins LM_F32Rows:$input, F64Attr:$cap);
+  let results = (outs LM_F32Rows:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def LM_ScaleOp : LM_Op<"scale", [Pure, SameOperandsAndResultType]> {
+  let summary = "result = input * factor, the factor rounded to f32";
+  let description = [{
+    Example: `%s = lm.scale %o {factor = 0.22} : tensor<?x576xf32>`
+  }];
+  let arguments = (ins LM_F32Rows:$input, F64Attr:$factor);
+  let results = (outs LM_F32Rows:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
 }
 
 def LM_GatherRowsOp : LM_Op<"gather_rows", [Pure]> {

@@ -5,6 +5,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace llmc::lm;
 
@@ -182,6 +184,8 @@ LogicalResult WeightOp::verify() {
     return emitOpError() << "expected layout and offset together";
   if (getOffset() && (int64_t(*getOffset()) < 0 || *getOffset() % 64 != 0))
     return emitOpError() << "expected an offset that is a multiple of 64, got " << int64_t(*getOffset());
+  if (getAddend() && (shape.size() != 1 || !getSources()))
+    return emitOpError() << "expected an addend for a vector of sources only";
   if (getSources())
     return verifySpans(*this, getSources()->getValue());
   ShapedType type = getValue()->getShapedType();
@@ -276,6 +280,12 @@ static LogicalResult verifyQuery(Operation *op, Value query, bool narrow, int64_
   return verifyRows(op, "a query", query, columns);
 }
 
+static LogicalResult verifyCap(Operation *op, const APFloat &cap) {
+  if (double value = cap.convertToDouble(); !(value > 0) || !std::isfinite(value))
+    return op->emitOpError() << "expected a positive finite cap, got " << value;
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   auto cache = cast<KVType>(getCache().getType());
   int64_t headDim = getHeadDim(), window = getWindow();
@@ -289,9 +299,17 @@ LogicalResult AttentionOp::verify() {
                          << " columns, got " << columns(getQuery()) << " columns";
   if (window < 0)
     return emitOpError() << "expected window >= 0, got " << window;
+  if (getSoftCap() && failed(verifyCap(*this, *getSoftCap())))
+    return failure();
   return verifyFormat(*this, "results", getResults().getTypes(), getFormat(),
                       columns(getQuery()) / headDim * cache.getVDim());
 }
+
+LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return success(!getSinksAttr() || lookUp(*this, symbols, getSinksAttr(), {columns(getQuery()) / static_cast<int64_t>(getHeadDim())}));
+}
+
+LogicalResult SoftCapOp::verify() { return verifyCap(*this, getCap()); }
 
 LogicalResult GatherRowsOp::verify() {
   if (failed(verifyRows(*this, "an input", getInput())))

@@ -121,13 +121,19 @@ void frontend::forEachTensor(const ModelFacts &facts, const TensorVisitor &expec
       expect(block + "attn_k.bias", {kvRows});
       expect(block + "attn_v.bias", {kvRows});
     }
+    if (facts.attentionSinks)
+      expect(block + "attn_sinks.weight", {facts.heads});
     expect(block + "attn_output.weight", {facts.hidden, queryRows});
     if (facts.attentionOutputBias)
       expect(block + "attn_output.bias", {facts.hidden});
+    if (facts.postNorms)
+      expect(block + "post_attention_norm.weight", {facts.hidden});
     expect(block + "ffn_norm.weight", {facts.hidden});
     expect(block + "ffn_gate.weight", {facts.ffn, facts.hidden});
     expect(block + "ffn_up.weight", {facts.ffn, facts.hidden});
     expect(block + "ffn_down.weight", {facts.hidden, facts.ffn});
+    if (facts.postNorms)
+      expect(block + "post_ffw_norm.weight", {facts.hidden});
   }
   expect("output_norm.weight", {facts.hidden});
   if (!facts.tiedHead)

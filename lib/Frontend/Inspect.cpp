@@ -119,6 +119,14 @@ void writeTokenizer(const ModelFacts &facts, TextWriter &out) {
 
 } // namespace
 
+/// " in 13 of 26 layers", or nothing where all have it.
+static std::string windowLayers(const ModelFacts &facts) {
+  if (facts.windowLayers.empty())
+    return "";
+  auto count = std::count(facts.windowLayers.begin(), facts.windowLayers.end(), true);
+  return " in " + std::to_string(count) + " of " + std::to_string(facts.layers) + " layers";
+}
+
 std::string llmc::inspectText(const ModelFacts &facts) {
   TextWriter out;
   const RopeFacts &rope = facts.rope;
@@ -134,7 +142,11 @@ std::string llmc::inspectText(const ModelFacts &facts) {
   out.line("vocabulary:   %lld%s", static_cast<Long>(facts.vocab), facts.tiedHead ? " (tied head)" : "");
   out.line("context:      %lld", static_cast<Long>(facts.maxContext));
   if (facts.slidingWindow)
-    out.line("window:       %lld", static_cast<Long>(facts.slidingWindow));
+    out.line("window:       %lld%s", static_cast<Long>(facts.slidingWindow), windowLayers(facts).c_str());
+  if (facts.attentionSoftCap > 0 || facts.finalSoftCap > 0)
+    out.line("soft caps:    %g of scores, %g of logits (0: none)", facts.attentionSoftCap, facts.finalSoftCap);
+  if (facts.attentionSinks)
+    out.line("sinks:        one logit a head");
   out.line("norm epsilon: %g", facts.normEps);
   out.line("bias:         %s", facts.attentionOutputBias ? "q, k, v, o"
                                : facts.attentionBias     ? "q, k, v"
@@ -182,6 +194,10 @@ std::string llmc::inspectJson(const ModelFacts &facts) {
       {"vocab", facts.vocab},
       {"max_context", facts.maxContext},
       {"sliding_window", facts.slidingWindow},
+      {"window_layers", facts.windowLayers},
+      {"attention_soft_cap", facts.attentionSoftCap},
+      {"final_soft_cap", facts.finalSoftCap},
+      {"attention_sinks", facts.attentionSinks},
       {"norm_eps", facts.normEps},
       {"tied_head", facts.tiedHead},
       {"attention_bias", facts.attentionBias},

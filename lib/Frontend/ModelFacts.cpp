@@ -17,7 +17,7 @@ const TensorFact *ModelFacts::find(const std::string &canonicalName) const {
   return nullptr;
 }
 
-std::string llmc::supportedArchitectures() { return "llama, mistral, qwen2"; }
+std::string llmc::supportedArchitectures() { return "llama, mistral, qwen2, gemma2, granite_swa"; }
 
 ModelFacts llmc::loadModelFacts(const std::string &path, const LoadOptions &options) {
   std::error_code failure;

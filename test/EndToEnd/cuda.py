@@ -11,7 +11,7 @@ from bad_input import refused
 
 TARGET = "--target=cuda:sm_90a"
 # One of each kind of weights; the kit of scripts/make-device-kit.sh compiles them all.
-TINY = ("llama-tied.f32", "llama-tied.q4_0", "qwen2.q8_0", "mistral-mqa.hf-bf16")
+TINY = ("llama-tied.f32", "llama-tied.q4_0", "qwen2.q8_0", "mistral-mqa.hf-bf16", "gemma2.hf-f32", "granite-swa.hf-f32")
 CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 256, "intermediate_size": 352, "num_hidden_layers": 2,
           "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 999, "max_position_embeddings": 512}
 

@@ -62,6 +62,12 @@ void addTensors(ModelFacts &f, DType type = DType::Q4_1) {
     }
     if (f.attentionOutputBias)
       addTensor(f, p + "attn_output.bias", DType::F32, {f.hidden});
+    if (f.attentionSinks)
+      addTensor(f, p + "attn_sinks.weight", DType::F32, {f.heads});
+    if (f.postNorms) {
+      addTensor(f, p + "post_attention_norm.weight", DType::F32, {f.hidden});
+      addTensor(f, p + "post_ffw_norm.weight", DType::F32, {f.hidden});
+    }
   }
   addTensor(f, "output_norm.weight", DType::F32, {f.hidden});
   if (!f.tiedHead)
@@ -190,6 +196,57 @@ TEST_F(BuildModel, MistralWindow) {
   addTensors(facts);
   build(facts);
   EXPECT_EQ(named<lm::AttentionOp>("blk.1.attn").getWindow(), 48u);
+}
+
+TEST_F(BuildModel, Gemma2) {
+  ModelFacts facts = tinyFacts("gemma2");
+  facts.slidingWindow = 48, facts.windowLayers = {true, false};
+  facts.normAddsOne = facts.postNorms = facts.geluGate = true;
+  facts.embeddingScale = 9.5, facts.attentionScale = 0.2, facts.attentionSoftCap = 50, facts.finalSoftCap = 30;
+  addTensors(facts);
+  build(facts);
+  EXPECT_EQ(named<lm::EmbeddingOp>("token_embd").getScale()->convertToDouble(), 9.5);
+  auto attention = named<lm::AttentionOp>("blk.0.attn");
+  EXPECT_EQ(attention.getWindow(), 48u);
+  EXPECT_EQ(attention.getScale().convertToDouble(), 0.2);
+  EXPECT_EQ(attention.getSoftCap()->convertToDouble(), 50);
+  EXPECT_FALSE(attention.getSinks());
+  EXPECT_EQ(named<lm::AttentionOp>("blk.1.attn").getWindow(), 0u);
+  EXPECT_EQ(named<lm::GatedActivationOp>("blk.0.ffn_act").getActivation(), lm::Activation::GELUTanh);
+  EXPECT_EQ(named<lm::AddOp>("blk.0.attn_residual").getRhs(), named<lm::RMSNormOp>("blk.0.post_attention_norm").getResult(0));
+  EXPECT_EQ(named<lm::AddOp>("blk.1.ffn_residual").getRhs(), named<lm::RMSNormOp>("blk.1.post_ffw_norm").getResult(0));
+  for (const char *norm : {"blk.0.attn_norm", "blk.0.post_attention_norm", "blk.1.ffn_norm", "blk.1.post_ffw_norm", "output_norm"})
+    EXPECT_EQ(weight(norm).getAddend()->convertToFloat(), 1.0f) << norm;
+  EXPECT_EQ(named<lm::SoftCapOp>("output_cap").getCap().convertToDouble(), 30);
+  EXPECT_EQ(count<lm::ScaleOp>(), 0);
+}
+
+TEST_F(BuildModel, GraniteSWA) {
+  ModelFacts facts = tinyFacts("granite_swa");
+  facts.attentionSinks = true;
+  facts.residualScale = 0.5, facts.logitsScale = 0.125;
+  facts.layers = 3, facts.layerThetas = {500, 0, 10000};
+  addTensors(facts);
+  build(facts);
+  EXPECT_EQ(named<lm::AttentionOp>("blk.2.attn").getSinks(), "blk.2.attn_sinks");
+  EXPECT_EQ(count<lm::RopeTableOp>(), 2);
+  EXPECT_NE(named<lm::RopeOp>("blk.0.attn_q_rope").getTable(), named<lm::RopeOp>("blk.2.attn_q_rope").getTable());
+  EXPECT_FALSE(named<lm::RopeOp>("blk.1.attn_q_rope"));
+  EXPECT_EQ(named<lm::KVAppendOp>("blk.1.kv").getKeys(), named<lm::LinearOp>("blk.1.attn_k").getResult());
+  EXPECT_EQ(count<lm::ScaleOp>(), 2 * 3 + 1);
+  EXPECT_EQ(named<lm::ScaleOp>("blk.0.attn_residual_scale").getFactor().convertToDouble(), 0.5);
+  EXPECT_EQ(named<lm::ScaleOp>("output_scale").getFactor().convertToDouble(), 0.125);
+  EXPECT_FALSE(weight("output_norm").getAddend());
+}
+
+TEST_F(BuildModel, LayersThatAreNotAllThere) {
+  ModelFacts facts = tinyFacts("granite_swa");
+  facts.layerThetas = {500};
+  addTensors(facts);
+  EXPECT_NE(errorOf(facts).find("expected 2 thetas, one a layer, got 1"), std::string::npos);
+  facts.layerThetas.clear();
+  facts.slidingWindow = 4, facts.windowLayers = {true, false, true};
+  EXPECT_NE(errorOf(facts).find("one a layer, got 3"), std::string::npos);
 }
 
 TEST_F(BuildModel, RopeFrequencies) {

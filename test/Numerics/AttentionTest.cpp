@@ -26,11 +26,17 @@ struct Config {
   int64_t dim, group, window;
   bool formats = false; // bf16, q8 and q16 results too
   bool narrow = false;  // arithmetic bf16: queries and weights of the softmax are rounded
+  double cap = 0;       // of scores; 0: none
+  bool sinks = false;
 
   std::string name() const {
-    return "d" + std::to_string(dim) + "_g" + std::to_string(group) + "_w" + std::to_string(window) + (narrow ? "_narrow" : "");
+    return "d" + std::to_string(dim) + "_g" + std::to_string(group) + "_w" + std::to_string(window) + (narrow ? "_narrow" : "") +
+           (cap > 0 ? "_cap" + std::to_string(int(cap)) : "") + (sinks ? "_sinks" : "");
   }
 };
+
+/// A number a query head: some below all scores, one above.
+Weight sinkWeight(const Config &c) { return Weight("sinks_" + c.name(), DType::F32, 0, 3 * c.group, 11); }
 
 constexpr int64_t kHeads = 3, kLayers = 2, kBlocks = 24, kStride = 5;
 
@@ -62,6 +68,7 @@ template <typename T> struct Step {
   Array<int32_t> table;
   Rows<float> queries;
   bool narrow;
+  void *sinks = nullptr; // the packed weight
 
   static int64_t tokens(const std::vector<Piece> &pieces) {
     return std::accumulate(pieces.begin(), pieces.end(), int64_t(0), [](int64_t n, const Piece &p) { return n + p.count; });
@@ -118,7 +125,10 @@ template <typename T> struct Step {
     for (int64_t r = 0; r < queries.rows; ++r)
       for (int64_t c = 0; c < queries.cols; ++c)
         rounded.at(r, c) = f32ToBf16(queries.at(r, c));
-    std::vector<void *> arguments{narrow ? static_cast<void *>(rounded.data()) : queries.data(), cache.layer(1), table.data(), tiles.data()};
+    std::vector<void *> arguments{narrow ? static_cast<void *>(rounded.data()) : queries.data(), cache.layer(1)};
+    if (sinks)
+      arguments.push_back(sinks);
+    arguments.insert(arguments.end(), {table.data(), tiles.data()});
     arguments.insert(arguments.end(), results.begin(), results.end());
     variant.launch(arguments, tiles.size(), tiles.size());
   }
@@ -133,7 +143,9 @@ template <typename T> double asDouble(float x) { return sizeof(T) == 2 ? bf16ToF
 
 /// Softmax in double precision of one token and query head.
 template <typename T>
-std::vector<double> reference(const Sequences &all, int64_t sequence, int64_t position, int64_t head, int64_t window, double scale, bool narrow) {
+std::vector<double> reference(const Sequences &all, int64_t sequence, int64_t position, int64_t head, const Config &config, double scale) {
+  int64_t window = config.window;
+  bool narrow = config.narrow;
   int64_t kvHead = head / all.group, first = window ? std::max<int64_t>(0, position - window + 1) : 0;
   const float *query = all.queries[sequence].row(position) + head * all.dim;
   std::vector<double> scores, result(all.dim);
@@ -141,9 +153,10 @@ std::vector<double> reference(const Sequences &all, int64_t sequence, int64_t po
     double score = 0;
     for (int64_t d = 0; d < all.dim; ++d)
       score += (narrow ? asDouble<uint16_t>(query[d]) : double(query[d])) * asDouble<T>(all.keys[sequence].at(j, kvHead * all.dim + d));
-    scores.push_back(score * scale);
+    scores.push_back(config.cap > 0 ? config.cap * std::tanh(score * scale / config.cap) : score * scale);
   }
-  double most = *std::max_element(scores.begin(), scores.end()), sum = 0;
+  double sink = config.sinks ? sinkWeight(config).values[head] : -INFINITY;
+  double most = *std::max_element(scores.begin(), scores.end()), sum = std::exp(sink - most);
   for (double &score : scores)
     sum += score = std::exp(score - most);
   for (int64_t j = first; j <= position; ++j)
@@ -160,7 +173,7 @@ template <typename T> void expectNear(const Step<T> &step, const Rows<float> &go
   for (const Piece &piece : step.pieces)
     for (int64_t t = 0; t < piece.count; ++t, ++row)
       for (int64_t head = 0; head < kHeads * config.group; ++head) {
-        std::vector<double> expected = reference<T>(step.all, piece.sequence, piece.first + t, head, config.window, scale, config.narrow);
+        std::vector<double> expected = reference<T>(step.all, piece.sequence, piece.first + t, head, config, scale);
         for (int64_t d = 0; d < config.dim; ++d)
           worst = std::max(worst, std::isnan(got.at(row, head * config.dim + d)) ? INFINITY : std::fabs(got.at(row, head * config.dim + d) - expected[d]));
       }
@@ -195,6 +208,8 @@ template <typename C, typename T> void expectCodes(const Dispatch &dispatch, Ste
 
 template <typename T> void testConfig(const Kernels &kernels, const Config &config, double scale) {
   Sequences all(4, config.dim, config.group);
+  Weight sinks = sinkWeight(config);
+  void *own = config.sinks ? sinks.packed.data() : nullptr;
   const Dispatch &dispatch = kernels[config.name()];
   ASSERT_EQ(dispatch.variants.size(), 2u);
   const Variant &one = dispatch.variants[0], &four = dispatch.variants[1];
@@ -203,6 +218,7 @@ template <typename T> void testConfig(const Kernels &kernels, const Config &conf
 
   // A cold prompt, a decode at a block's last token, one at its first, a chunk over two block borders.
   Step<T> step(all, {{0, 0, 37}, {1, 15, 1}, {2, 32, 1}, {3, 41, 29}}, 1, config.narrow);
+  step.sinks = own;
   Rows<float> expected = step.run(one, 0);
   expectNear(step, expected, config, scale);
   for (int64_t row = 0; row < expected.rows; ++row)
@@ -215,12 +231,14 @@ template <typename T> void testConfig(const Kernels &kernels, const Config &conf
   std::vector<std::vector<Piece>> batches = {{{0, 0, 5}}, {{3, 50, 3}, {0, 5, 20}}, {{0, 36, 1}, {2, 32, 1}, {3, 69, 1}, {1, 15, 1}}};
   for (const std::vector<Piece> &batch : batches) {
     Step<T> other(all, batch, 2 + batch.size(), config.narrow);
+    other.sinks = own;
     for (const Variant &variant : dispatch.variants)
       expectBits(other.run(variant, 0), pick(step, expected, batch), variant.kernel + " in other steps");
   }
 
   // Neighbours in a tile that are NaN.
   Step<T> spoiled(all, {{3, 41, 29}}, 9, config.narrow);
+  spoiled.sinks = own;
   for (int64_t row = 0; row < spoiled.queries.rows; row += 2)
     for (int64_t c = 0; c < spoiled.queries.cols; ++c)
       spoiled.queries.at(row, c) = NAN;
@@ -249,6 +267,8 @@ template <typename T> void testAttention(const std::vector<Config> &configs) {
     std::string kv = "!lm.kv<heads = 3, k_dim = " + dim + ", v_dim = " + dim + ", element = " + (sizeof(T) == 2 ? "bf16" : "f32") +
                      ", block = 16>";
     std::string cache;
+    if (c.sinks)
+      text.weights += sinkWeight(c).declaration();
     for (int64_t layer = 0; layer < kLayers; ++layer) // the pool's layers are the caches of one type
       cache = text.argument(kv);
     for (std::string format : {"f32", "bf16", "q8", "q16"}) {
@@ -258,7 +278,8 @@ template <typename T> void testAttention(const std::vector<Config> &configs) {
       text.op(format[0] == 'q' ? "%c" + name + ", %s" + name : "%" + name,
               "lm.attention " + text.argument(q) + ", " + cache + " {head_dim = " + dim + ", scale = " + std::to_string(scale(c)) +
                   ", window = " + std::to_string(c.window) + ", format = #lm.format<" + format + ">" +
-                  (c.narrow ? ", arith = #lm.arith<bf16>" : "") + "} : (" + q + ", " + kv + ") -> " +
+                  (c.narrow ? ", arith = #lm.arith<bf16>" : "") + (c.cap > 0 ? ", soft_cap = " + std::to_string(c.cap) : "") +
+                  (c.sinks ? ", sinks = @sinks_" + c.name() : "") + "} : (" + q + ", " + kv + ") -> " +
                   resultTypes(kHeads * c.group * c.dim, format),
               name);
     }
@@ -278,6 +299,14 @@ TEST(Attention, BF16) {
 }
 TEST(Attention, Narrow) {
   forEveryIsa([] { testAttention<uint16_t>({{16, 1, 5, false, true}, {64, 3, 0, true, true}}); });
+}
+TEST(Attention, SoftCap) {
+  testAttention<float>({{16, 4, 0, false, false, 3}, {64, 3, 5, false, false, 2}});
+  testAttention<uint16_t>({{64, 3, 0, true, true, 2}});
+}
+TEST(Attention, Sinks) {
+  testAttention<float>({{16, 4, 0, false, false, 0, true}, {64, 3, 5, false, false, 2, true}});
+  testAttention<uint16_t>({{64, 3, 0, true, true, 0, true}});
 }
 TEST(Attention, F32) { testAttention<float>({{16, 4, 0}, {64, 3, 5}, {128, 1, 0}}); }
 

@@ -9,6 +9,7 @@
 #include "Models.h"
 
 #include <functional>
+#include <numbers>
 #include <numeric>
 
 using namespace llmc;
@@ -185,6 +186,44 @@ TEST(Rows, GatherAddAndActivation) {
   expectBits(run<float>(kernels["gather"], {a.data(), wanted.data()}, 5, 100), picked, "gather");
   expectBits(run<float>(kernels["add"], {a.data(), b.data()}, kRows, 100), sum, "add");
   expectBits(run<float>(kernels["silu"], {a.data(), b.data()}, kRows, 100), gated, "silu");
+}
+
+TEST(Rows, ScaleSoftCapAndGELU) {
+  ModuleText text;
+  std::string x = text.argument(tensorType(100)), y = text.argument(tensorType(100)), ids = text.argument("tensor<?xi32>");
+  Weight table("table", DType::F32, 7, 100, 4);
+  text.weights += table.declaration();
+  text.op("%s", "lm.scale " + x + " {factor = 0.22} : tensor<?x100xf32>", "scale");
+  text.op("%c", "lm.soft_cap " + x + " {cap = 30.0} : tensor<?x100xf32>", "cap");
+  text.op("%h", "lm.gated_activation gelu_tanh " + x + ", " + y + " : tensor<?x100xf32>", "gelu");
+  text.op("%e", "lm.embedding " + ids + ", @table {scale = 9.8} : tensor<?xi32> -> tensor<?x100xf32>", "embedding");
+  Kernels kernels(text.str());
+  FlushDenormals flush;
+  Rows<float> a = randomRows(kRows, 100, 5, 30.0f), b = randomRows(kRows, 100, 6), scaled(kRows, 100), rows(7, 100);
+  const float edges[] = {0.0f, -0.0f, 18.74f, 18.76f, -18.74f, -18.76f, 1e-6f, -1e-6f, 400.0f, -400.0f, 1e30f, -1e30f, INFINITY, -INFINITY};
+  std::copy(std::begin(edges), std::end(edges), a.row(9));
+  for (int64_t c = 0; c < 100; ++c)
+    a.at(10, c) = float(c - 50) / 8;
+  Array<int32_t> order({6, 0, 3, 3, 1, 2, 5});
+  for (int64_t r = 0; r < 7; ++r)
+    for (int64_t c = 0; c < 100; ++c)
+      rows.at(r, c) = table.value(order[r], c) * 9.8f;
+  Rows<float> capped = run<float>(kernels["cap"], {a.data()}, kRows, 100), gelu = run<float>(kernels["gelu"], {a.data(), b.data()}, kRows, 100);
+  for (int64_t r = 0; r < kRows; ++r)
+    for (int64_t c = 0; c < 100; ++c) {
+      double v = a.at(r, c);
+      scaled.at(r, c) = a.at(r, c) * 0.22f;
+      // The product with 1 / 30, tanh to about 1 ulp, a product.
+      ASSERT_LE(ulps(capped.at(r, c), 30 * std::tanh(v / 30)), 4) << "cap of " << v << ": got " << capped.at(r, c);
+      if (!std::isfinite(v))
+        continue; // inf * up is what it is; -inf * 0 is NaN in every formula
+      // The exponent's error counts: 2^-24 of up to 90; far below 0 the quotient vanishes (its divisor saturates).
+      double expected = v / (1 + std::exp(-2 * std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v))) * b.at(r, c);
+      ASSERT_TRUE(ulps(gelu.at(r, c), expected) <= 128 || std::fabs(expected) < 1e-33)
+          << "gelu(" << v << ") * " << b.at(r, c) << ": got " << gelu.at(r, c) << ", expected " << expected;
+    }
+  expectBits(run<float>(kernels["scale"], {a.data()}, kRows, 100), scaled, "scale");
+  expectBits(run<float>(kernels["embedding"], {table.packed.data(), order.data()}, 7, 100), rows, "embedding");
 }
 
 //===----------------------------------------------------------------------===//

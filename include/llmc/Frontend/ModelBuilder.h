@@ -32,6 +32,14 @@ public:
   struct Weight {
     uint32_t index;
   };
+  enum class Activation { SiLU, GELUTanh };
+  struct Attention {
+    int64_t headDim;
+    double scale;
+    int64_t window = 0;            // 0: all earlier tokens
+    double softCap = 0;            // 0: none
+    const Weight *sinks = nullptr; // [query heads]
+  };
 
   virtual ~ModelBuilder() = default;
 
@@ -41,6 +49,8 @@ public:
   /// A vector [size] from the tensor `tensor` (with its suffix). `headDim` as above.
   virtual Weight vector(const std::string &name, const std::string &tensor, int64_t size,
                         int64_t headDim = 0) = 0;
+  /// The weight [size] of a normalisation, from tensor `name`.weight: with the 1 of ModelFacts::normAddsOne.
+  virtual Weight normWeight(const std::string &name, int64_t size) = 0;
   /// A computed table [1, values.size()].
   virtual Weight table(const std::string &name, const std::vector<float> &values) = 0;
 
@@ -50,18 +60,21 @@ public:
   virtual Value logitsRows() = 0;
   virtual Cache cache(int64_t layer) = 0;
 
-  virtual Value embedding(const std::string &name, Value ids, Weight table) = 0;
+  virtual Value embedding(const std::string &name, Value ids, Weight table, double scale = 1) = 0;
   virtual Value rmsNorm(const std::string &name, Value input, Weight weight, double eps) = 0;
   virtual Value linear(const std::string &name, Value input, Weight weight, const Weight *bias = nullptr) = 0;
-  virtual Value siluGate(const std::string &name, Value gate, Value up) = 0;
+  /// activation(gate) * up
+  virtual Value gated(const std::string &name, Activation activation, Value gate, Value up) = 0;
+  /// input * factor
+  virtual Value scale(const std::string &name, Value input, double factor) = 0;
+  /// cap * tanh(input / cap)
+  virtual Value softCap(const std::string &name, Value input, double cap) = 0;
   virtual Value add(const std::string &name, Value lhs, Value rhs) = 0;
   virtual Value ropeTable(const std::string &name, Value positions, Weight frequencies) = 0;
   virtual Value rope(const std::string &name, Value input, Value table, int64_t headDim) = 0;
   /// The cache with the step's keys and values [tokens, kv heads * dim]; at most one append per cache.
   virtual Cache append(const std::string &name, Cache cache, Value keys, Value values) = 0;
-  /// `window` 0: all earlier tokens.
-  virtual Value attention(const std::string &name, Value query, Cache cache, int64_t headDim, double scale,
-                          int64_t window) = 0;
+  virtual Value attention(const std::string &name, Value query, Cache cache, const Attention &how) = 0;
   virtual Value gatherRows(const std::string &name, Value input, Value rows) = 0;
 
   /// Ends the step; the caches are one per layer, in order.

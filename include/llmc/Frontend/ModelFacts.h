@@ -7,7 +7,9 @@
 // Names are canonical whatever the source (the GGUF convention, without the
 // ".weight" of matrices being dropped): token_embd.weight, blk.N.attn_norm.weight,
 // blk.N.attn_{q,k,v}.{weight,bias}, blk.N.attn_output.weight, blk.N.ffn_norm.weight,
-// blk.N.ffn_{gate,up,down}.weight, output_norm.weight, output.weight.
+// blk.N.ffn_{gate,up,down}.weight, output_norm.weight, output.weight; of families that normalise what a block
+// adds (Gemma 2) blk.N.post_attention_norm.weight, blk.N.post_ffw_norm.weight; with attention
+// sinks blk.N.attn_sinks.weight.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LLMC_FRONTEND_MODELFACTS_H
@@ -83,7 +85,7 @@ struct RopeFacts {
 
 struct ModelFacts {
   std::string format;       // "gguf", "huggingface"
-  std::string architecture; // "llama", "mistral", "qwen2" (SmolLM2 is a llama)
+  std::string architecture; // "llama", "mistral", "qwen2", "gemma2", "granite_swa" (SmolLM2 is a llama)
   std::string name;         // for messages and the manifest; may be empty
   int64_t hidden = 0, layers = 0, heads = 0, kvHeads = 0, headDim = 0;
   int64_t ffn = 0, vocab = 0, maxContext = 0;
@@ -92,6 +94,18 @@ struct ModelFacts {
   bool attentionBias = false;       // q, k, v (Qwen2; Llama with attention_bias)
   bool attentionOutputBias = false; // blk.N.attn_output.bias (Llama with attention_bias)
   int64_t slidingWindow = 0;        // 0: none
+  std::vector<bool> windowLayers;   // which layers have the window; empty: all
+  bool normAddsOne = false;         // normalisations multiply by 1 + weight (Gemma in transformers; GGUF stores the sum)
+  bool postNorms = false;           // what a block adds to the residual is normalised before (Gemma 2)
+  bool geluGate = false;            // the gate's activation is GELU in its tanh form, not SiLU
+  double embeddingScale = 1.0;
+  double attentionScale = 0.0;      // of q . k; 0: 1 / sqrt(headDim)
+  double attentionSoftCap = 0.0;    // 0: none; of scores
+  double finalSoftCap = 0.0;        // 0: none; of logits
+  bool attentionSinks = false;      // a logit a query head in the softmax's sum (blk.N.attn_sinks.weight)
+  double residualScale = 1.0;       // of what a block adds to the residual
+  double logitsScale = 1.0;
+  std::vector<double> layerThetas;  // of the rotation, a layer; 0: none. Empty: rope.theta in all
   RopeFacts rope;
   std::string quantization; // of a Hugging Face folder: quant_method where it is taken ("fbgemm_fp8"); empty: none
   std::vector<std::string> files; // absolute or as given, existing
@@ -104,6 +118,10 @@ struct ModelFacts {
   std::vector<std::string> warnings;
 
   const TensorFact *find(const std::string &canonicalName) const;
+  /// 0: none.
+  int64_t windowOf(int64_t layer) const {
+    return windowLayers.empty() || windowLayers[static_cast<size_t>(layer)] ? slidingWindow : 0;
+  }
 };
 
 struct LoadOptions {
@@ -120,7 +138,7 @@ struct LoadOptions {
 /// rope_freqs.weight).
 ModelFacts loadModelFacts(const std::string &path, const LoadOptions &options = {});
 
-/// The architectures that compile, for messages: "llama, mistral, qwen2".
+/// The architectures that compile, for messages: "llama, mistral, qwen2, gemma2, granite_swa".
 std::string supportedArchitectures();
 
 } // namespace llmc

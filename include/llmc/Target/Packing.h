@@ -51,6 +51,7 @@ struct PackSpec {
   bool vector = false;
   std::vector<PackSource> sources = {}; // rows are concatenated
   uint64_t interleave = 0;         // two sources alternate in blocks of this many rows; 0: off
+  float addend = 0;                // of a vector's values, in f32
   std::vector<float> value = {};   // instead of sources: [rows, cols] row major
 
   uint64_t bytes() const { return packedBytes(layout, rows, cols); }

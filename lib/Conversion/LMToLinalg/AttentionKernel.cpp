@@ -1,6 +1,7 @@
 //===- AttentionKernel.cpp - causal attention of the oracle ---------------===//
 //
 // Row t of the queries against rows max(0, t + 1 - window) .. t of keys and values: one sequence from position 0.
+// Scores may be capped; a sink is one more term of a head's sum, which multiplies no value.
 // The softmax runs online over tiles of keys (Dao 2023, alg. 1), so that scratch does not grow with the context.
 //
 //===----------------------------------------------------------------------===//
@@ -22,7 +23,7 @@ struct AttentionEmitter {
   Value maximum, sum, scores, accumulator; // scratch of one head
 
   AttentionEmitter(KernelBuilder &k, const oracle::AttentionShape &shape)
-      : k(k), shape(shape), query(k.argument(0)), keys(k.argument(1)), values(k.argument(2)), result(k.argument(3)),
+      : k(k), shape(shape), query(k.argument(0)), keys(k.argument(1)), values(k.argument(2)), result(k.argument(shape.sinks ? 4 : 3)),
         maximum(k.scratch({})), sum(k.scratch({})), scores(k.scratch({kKeyTile})),
         accumulator(k.scratch({shape.valueDim})) {}
 
@@ -42,12 +43,26 @@ struct AttentionEmitter {
   Value load(Value scalar) { return memref::LoadOp::create(k.b, k.loc, scalar); }
   void store(Value x, Value scalar) { memref::StoreOp::create(k.b, k.loc, x, scalar, ValueRange{}); }
 
+  Value capped(Value score) {
+    if (shape.softCap <= 0)
+      return score;
+    return k.mul(k.tanh(arith::DivFOp::create(k.b, k.loc, score, k.f32(shape.softCap))), k.f32(shape.softCap));
+  }
+
+  /// The head's sum with its sink. exp may overflow to infinity: then all weights are 0.
+  Value withSink(Value total, Value h) {
+    if (!shape.sinks)
+      return total;
+    Value sink = memref::LoadOp::create(k.b, k.loc, k.argument(3), ValueRange{k.index(0), h});
+    return k.add(total, exp(k.sub(sink, load(maximum))));
+  }
+
   void tile(Value q, Value kvHead, Value first, Value end) {
     OpFoldResult count = k.min(k.sub(end, first), k.index(kKeyTile));
     Value s = k.view(scores, k.index(0), {count}, {1});
     k.fill(s, 0);
     k.contract(rowsOf(keys, first, count, kvHead, shape.keyDim), q, s, "pr", {{0, 1}, {1}, {0}});
-    k.elementwise({}, s, [&](ValueRange v) { return k.mul(v[0], k.f32(shape.scale)); });
+    k.elementwise({}, s, [&](ValueRange v) { return capped(k.mul(v[0], k.f32(shape.scale))); });
     Value before = load(maximum);
     k.generic({s}, maximum, "r", {{0}, {}},
               [&](ValueRange v) { return Value(arith::MaximumFOp::create(k.b, k.loc, v[0], v[1])); });
@@ -71,7 +86,7 @@ struct AttentionEmitter {
     k.fill(accumulator, 0);
     Value q = headOf(query, t, h, shape.keyDim);
     k.loop(begin, end, kKeyTile, [&](Value first) { tile(q, kvHead, first, end); });
-    Value total = load(sum);
+    Value total = withSink(load(sum), h);
     k.elementwise({accumulator}, headOf(result, t, h, shape.valueDim),
                   [&](ValueRange v) { return Value(arith::DivFOp::create(k.b, k.loc, v[0], total)); });
   }

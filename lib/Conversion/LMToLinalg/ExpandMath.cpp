@@ -1,7 +1,8 @@
-//===- ExpandMath.cpp - exp, sin and cos without libm ---------------------===//
+//===- ExpandMath.cpp - exp, tanh, sin and cos without libm ---------------===//
 //
 // exp: x = n ln 2 + r with |r| <= ln(2) / 2; 2^n goes into the exponent bits, e^r is its Taylor polynomial of degree 7
-// (remainder below 1e-8). sin, cos: x = n pi/2 + r, then the polynomials of fdlibm (k_sin.c, k_cos.c) on |r| <= pi/4.
+// (remainder below 1e-8). tanh: near 0 Cephes tanhf's polynomial, else
+// 1 - 2 / (exp(2 |x|) + 1) with the sign of x. sin, cos: x = n pi/2 + r, then the polynomials of fdlibm (k_sin.c, k_cos.c) on |r| <= pi/4.
 // n comes from adding 1.5 * 2^mantissa bits: the sum's low bits hold the rounded integer, and no conversion
 // is undefined for any input. The products n * c_hi are exact: c_hi has trailing zeros.
 //
@@ -85,6 +86,24 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
   }
 };
 
+struct ExpandTanh : OpRewritePattern<math::TanhOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return rewriter.notifyMatchFailure(op, "expected f32");
+    Emitter e(rewriter, op.getLoc(), rewriter.getF32Type());
+    Value x = op.getOperand(), z = e.mul(x, x);
+    Value p = e.polynomial(z, {-3.33332819422e-1, 1.33314422036e-1, -5.37397155531e-2, 2.06390887954e-2, -5.70498872745e-3});
+    Value near = e.add(x, e.mul(e.mul(x, z), p));
+    Value size = math::AbsFOp::create(rewriter, op.getLoc(), x);
+    Value power = math::ExpOp::create(rewriter, op.getLoc(), e.add(size, size));
+    Value far = e.sub(e.f(1), arith::DivFOp::create(rewriter, op.getLoc(), e.f(2), e.add(power, e.f(1))));
+    Value isNear = arith::CmpFOp::create(rewriter, op.getLoc(), arith::CmpFPredicate::OLT, size, e.f(0.625));
+    rewriter.replaceOp(op, e.select(isNear, near, math::CopySignOp::create(rewriter, op.getLoc(), far, x)));
+    return success();
+  }
+};
+
 /// sin(x) for quarter = 0, cos(x) = sin(x + pi/2) for quarter = 1.
 Value expandSine(PatternRewriter &rewriter, Location loc, Value x, int64_t quarter) {
   Emitter e(rewriter, loc, rewriter.getF64Type());
@@ -119,7 +138,7 @@ struct ExpandSine : OpRewritePattern<OpTy> {
 struct ReferenceExpandMathPass : llmc::impl::ReferenceExpandMathPassBase<ReferenceExpandMathPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandExp, ExpandSine<math::SinOp, 0>, ExpandSine<math::CosOp, 1>>(&getContext());
+    patterns.add<ExpandExp, ExpandTanh, ExpandSine<math::SinOp, 0>, ExpandSine<math::CosOp, 1>>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -73,6 +73,8 @@ Value KernelBuilder::silu(Value x) {
   return arith::DivFOp::create(b, loc, x, add(f32(1), e));
 }
 
+Value KernelBuilder::tanh(Value x) { return math::TanhOp::create(b, loc, x); }
+
 //===----------------------------------------------------------------------===//
 // Views
 //===----------------------------------------------------------------------===//

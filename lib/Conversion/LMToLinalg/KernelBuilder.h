@@ -48,6 +48,7 @@ public:
 
   /// x / (1 + exp(-x)).
   mlir::Value silu(mlir::Value x);
+  mlir::Value tanh(mlir::Value x);
 
   /// `sizes` and `strides` (in elements) of `buffer` from element `offset` on.
   mlir::Value view(mlir::Value buffer, mlir::Value offset, llvm::ArrayRef<mlir::OpFoldResult> sizes,

@@ -72,6 +72,8 @@ private:
   LogicalResult lower(lm::GatedLinearOp op);
   LogicalResult lower(lm::GatedActivationOp op);
   LogicalResult lower(lm::AddOp op);
+  LogicalResult lower(lm::ScaleOp op);
+  LogicalResult lower(lm::SoftCapOp op);
   LogicalResult lower(lm::RopeTableOp op);
   LogicalResult lower(lm::RopeOp op);
   LogicalResult lower(lm::RopeAppendOp op);
@@ -169,8 +171,12 @@ LogicalResult Lowering::lower(lm::EmbeddingOp op) {
   if (failed(ids))
     return failure();
   int64_t count = weightType(op.getWeightAttr()).getDimSize(0), cols = columns(op.getResult());
-  Launch launch{formatv("ref_embedding_{0}x{1}", count, cols), {}, {op.getWeightAttr()}, {*ids}, op.getType(), rt::Rows::Tokens};
-  define(op, dispatch(op, "", launch, [&](KernelBuilder &k) { oracle::embedding(k, count, cols); }));
+  double scale = op.getScale() ? op.getScale()->convertToDouble() : 1;
+  std::string kernel = formatv("ref_embedding_{0}x{1}", count, cols);
+  if (scale != 1)
+    kernel += formatv("_scale{0:x-}", llvm::bit_cast<uint64_t>(scale));
+  Launch launch{kernel, {}, {op.getWeightAttr()}, {*ids}, op.getType(), rt::Rows::Tokens};
+  define(op, dispatch(op, "", launch, [&](KernelBuilder &k) { oracle::embedding(k, count, cols, scale); }));
   return success();
 }
 
@@ -210,17 +216,19 @@ LogicalResult Lowering::lower(lm::GatedLinearOp op) {
   int64_t interleave = symbols.lookup<lm::WeightOp>(op.getWeight()).getInterleave();
   if (interleave <= 0 || cols % interleave != 0)
     return op.emitOpError("expected a weight whose interleave divides ") << cols << " columns, got " << interleave;
-  Launch launch{formatv("ref_gated_linear_{0}x{1}_by{2}", cols, depth, interleave), {input}, {op.getWeightAttr()}, {},
+  lm::Activation activation = op.getActivation();
+  Launch launch{formatv("ref_gated_linear_{0}_{1}x{2}_by{3}", lm::stringifyActivation(activation), cols, depth, interleave), {input}, {op.getWeightAttr()}, {},
                 op.getType(), rowsOf(input), oracle::kRowBlock};
-  define(op, dispatch(op, "", launch, [&](KernelBuilder &k) { oracle::gatedLinear(k, cols, depth, interleave); }));
+  define(op, dispatch(op, "", launch, [&](KernelBuilder &k) { oracle::gatedLinear(k, cols, depth, interleave, activation); }));
   return success();
 }
 
 LogicalResult Lowering::lower(lm::GatedActivationOp op) {
   Value gate = mapped(op.getGate());
   int64_t cols = columns(gate);
-  Launch launch{formatv("ref_gated_activation_{0}", cols), {gate, mapped(op.getUp())}, {}, {}, op.getType(), rowsOf(gate)};
-  define(op, dispatch(op, "", launch, [&](KernelBuilder &k) { oracle::gatedActivation(k, cols); }));
+  lm::Activation activation = op.getActivation();
+  Launch launch{formatv("ref_gated_activation_{0}_{1}", lm::stringifyActivation(activation), cols), {gate, mapped(op.getUp())}, {}, {}, op.getType(), rowsOf(gate)};
+  define(op, dispatch(op, "", launch, [&](KernelBuilder &k) { oracle::gatedActivation(k, cols, activation); }));
   return success();
 }
 
@@ -229,6 +237,24 @@ LogicalResult Lowering::lower(lm::AddOp op) {
   int64_t cols = columns(lhs);
   Launch launch{formatv("ref_add_{0}", cols), {lhs, mapped(op.getRhs())}, {}, {}, op.getType(), rowsOf(lhs)};
   define(op, dispatch(op, "", launch, [&](KernelBuilder &k) { oracle::add(k, cols); }));
+  return success();
+}
+
+LogicalResult Lowering::lower(lm::ScaleOp op) {
+  Value input = mapped(op.getInput());
+  int64_t cols = columns(input);
+  double factor = op.getFactor().convertToDouble();
+  Launch launch{formatv("ref_scale_{0}_by{1:x-}", cols, llvm::bit_cast<uint64_t>(factor)), {input}, {}, {}, op.getType(), rowsOf(input)};
+  define(op, dispatch(op, "", launch, [&](KernelBuilder &k) { oracle::scale(k, cols, factor); }));
+  return success();
+}
+
+LogicalResult Lowering::lower(lm::SoftCapOp op) {
+  Value input = mapped(op.getInput());
+  int64_t cols = columns(input);
+  double cap = op.getCap().convertToDouble();
+  Launch launch{formatv("ref_soft_cap_{0}_at{1:x-}", cols, llvm::bit_cast<uint64_t>(cap)), {input}, {}, {}, op.getType(), rowsOf(input)};
+  define(op, dispatch(op, "", launch, [&](KernelBuilder &k) { oracle::softCap(k, cols, cap); }));
   return success();
 }
 
@@ -286,10 +312,17 @@ LogicalResult Lowering::lower(lm::AttentionOp op) {
   Value query = mapped(op.getQuery());
   auto cache = cast<lm::KVType>(op.getCache().getType());
   oracle::AttentionShape shape{columns(query) / cache.getKDim(), cache.getHeads(), cache.getKDim(), cache.getVDim(),
-                               static_cast<int64_t>(op.getWindow()), op.getScale().convertToDouble()};
+                               static_cast<int64_t>(op.getWindow()), op.getScale().convertToDouble(),
+                               op.getSoftCap() ? op.getSoftCap()->convertToDouble() : 0, op.getSinks().has_value()};
   std::string kernel = formatv("ref_attention_{0}of{1}x{2}x{3}_window{4}_scale{5:x-}", shape.heads, shape.kvHeads,
                                shape.keyDim, shape.valueDim, shape.window, llvm::bit_cast<uint64_t>(shape.scale));
+  if (shape.softCap > 0)
+    kernel += formatv("_cap{0:x-}", llvm::bit_cast<uint64_t>(shape.softCap));
+  if (shape.sinks)
+    kernel += "_sinks";
   Launch launch{kernel, {query, cached->second.first, cached->second.second}, {}, {}, op.getResult(0).getType(), rowsOf(query)};
+  if (shape.sinks)
+    launch.weights.push_back(op.getSinksAttr());
   define(op.getResult(0), dispatch(op, "", launch, [&](KernelBuilder &k) { oracle::attention(k, shape); }));
   return success();
 }
@@ -321,7 +354,7 @@ LogicalResult Lowering::lower(func::ReturnOp op) {
 
 LogicalResult Lowering::lower(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<lm::EmbeddingOp, lm::RMSNormOp, lm::LinearOp, lm::GatedLinearOp, lm::GatedActivationOp, lm::AddOp, lm::RopeTableOp,
+      .Case<lm::EmbeddingOp, lm::RMSNormOp, lm::LinearOp, lm::GatedLinearOp, lm::GatedActivationOp, lm::AddOp, lm::ScaleOp, lm::SoftCapOp, lm::RopeTableOp,
             lm::RopeOp, lm::RopeAppendOp, lm::KVAppendOp, lm::AttentionOp, lm::GatherRowsOp, func::ReturnOp>(
           [&](auto typed) { return lower(typed); })
       .Default([](Operation *other) { return other->emitOpError("has no reference lowering"); });

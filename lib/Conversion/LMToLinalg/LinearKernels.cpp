@@ -56,7 +56,7 @@ void oracle::linear(KernelBuilder &k, int64_t columns, int64_t depth, bool bias,
   });
 }
 
-void oracle::gatedLinear(KernelBuilder &k, int64_t columns, int64_t depth, int64_t interleave) {
+void oracle::gatedLinear(KernelBuilder &k, int64_t columns, int64_t depth, int64_t interleave, lm::Activation activation) {
   Value input = k.argument(0), weight = k.argument(1), result = k.argument(2);
   Value upBuffer = k.scratch({kRowBlock, interleave});
   k.forEachUnit([&](Value unit) {
@@ -71,7 +71,7 @@ void oracle::gatedLinear(KernelBuilder &k, int64_t columns, int64_t depth, int64
       Value output = block.of(k, result, interleave, column);
       product(k, x, panel(0), output);
       product(k, x, panel(interleave), up);
-      k.elementwise({up}, output, [&](ValueRange v) { return k.mul(k.silu(v[1]), v[0]); });
+      k.elementwise({up}, output, [&](ValueRange v) { return k.mul(activate(k, activation, v[1]), v[0]); });
     });
     k.zeroPadding(result, block.first, block.count, columns);
   });

@@ -15,10 +15,11 @@ static void padRow(KernelBuilder &k, Value result, Value t, int64_t columns) {
   k.zeroPadding(result, t, k.b.getIndexAttr(1), columns);
 }
 
-void oracle::embedding(KernelBuilder &k, int64_t tableRows, int64_t columns) {
+void oracle::embedding(KernelBuilder &k, int64_t tableRows, int64_t columns, double scale) {
   k.forEachUnit([&](Value t) {
     Value id = k.loadId(k.argument(1), t, k.index(tableRows));
-    copyRow(k, k.row(k.argument(0), id, columns), k.row(k.argument(2), t, columns));
+    k.elementwise({k.row(k.argument(0), id, columns)}, k.row(k.argument(2), t, columns),
+                  [&](ValueRange v) { return scale == 1 ? v[0] : k.mul(v[0], k.f32(scale)); });
     padRow(k, k.argument(2), t, columns);
   });
 }
@@ -57,10 +58,18 @@ void oracle::rmsNorm(KernelBuilder &k, int64_t columns, double eps) {
   });
 }
 
-void oracle::gatedActivation(KernelBuilder &k, int64_t columns) {
+Value oracle::activate(KernelBuilder &k, lm::Activation activation, Value x) {
+  if (activation == lm::Activation::SiLU)
+    return k.silu(x);
+  Value cube = k.mul(k.mul(x, x), x);
+  Value inner = k.mul(k.f32(0.7978845608028654), k.add(x, k.mul(k.f32(0.044715), cube))); // sqrt(2 / pi)
+  return k.mul(k.mul(k.f32(0.5), x), k.add(k.f32(1), k.tanh(inner)));
+}
+
+void oracle::gatedActivation(KernelBuilder &k, int64_t columns, lm::Activation activation) {
   k.forEachUnit([&](Value t) {
     k.elementwise({k.row(k.argument(0), t, columns), k.row(k.argument(1), t, columns)},
-                  k.row(k.argument(2), t, columns), [&](ValueRange v) { return k.mul(k.silu(v[0]), v[1]); });
+                  k.row(k.argument(2), t, columns), [&](ValueRange v) { return k.mul(activate(k, activation, v[0]), v[1]); });
     padRow(k, k.argument(2), t, columns);
   });
 }
@@ -71,4 +80,19 @@ void oracle::add(KernelBuilder &k, int64_t columns) {
                   k.row(k.argument(2), t, columns), [&](ValueRange v) { return k.add(v[0], v[1]); });
     padRow(k, k.argument(2), t, columns);
   });
+}
+
+static void mapRows(KernelBuilder &k, int64_t columns, llvm::function_ref<Value(Value)> compute) {
+  k.forEachUnit([&](Value t) {
+    k.elementwise({k.row(k.argument(0), t, columns)}, k.row(k.argument(1), t, columns), [&](ValueRange v) { return compute(v[0]); });
+    padRow(k, k.argument(1), t, columns);
+  });
+}
+
+void oracle::scale(KernelBuilder &k, int64_t columns, double factor) {
+  mapRows(k, columns, [&](Value x) { return k.mul(x, k.f32(factor)); });
+}
+
+void oracle::softCap(KernelBuilder &k, int64_t columns, double cap) {
+  mapRows(k, columns, [&](Value x) { return k.mul(k.tanh(arith::DivFOp::create(k.b, k.loc, x, k.f32(cap))), k.f32(cap)); });
 }

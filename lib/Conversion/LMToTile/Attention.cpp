@@ -16,6 +16,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 
 #include <cmath>
 #include <limits>
@@ -23,9 +25,9 @@
 using namespace mlir;
 using namespace llmc;
 
-static QueryTile loadTile(KernelBuilder &k, Value number) {
+static QueryTile loadTile(KernelBuilder &k, const AttentionShape &s, Value number) {
   auto field = [&](int64_t i) {
-    return k.toIndex(k.load(k.b.getI32Type(), k.buffer(AttentionShape::kTiles), {number, k.index(i)}));
+    return k.toIndex(k.load(k.b.getI32Type(), k.buffer(s.tiles()), {number, k.index(i)}));
   };
   return {field(0), field(1), field(2), field(3)};
 }
@@ -59,13 +61,13 @@ static Value operandOf(KernelBuilder &k, const AttentionShape &s, Value x) {
 static std::pair<Value, Value> cacheBlocks(KernelBuilder &k, const AttentionShape &s, Value keys, Value values, Value table,
                                            Value head, Value part) {
   if (!s.gpu) {
-    Value page = k.toIndex(k.load(k.b.getI32Type(), k.buffer(s.kTable), {table}));
+    Value page = k.toIndex(k.load(k.b.getI32Type(), k.buffer(s.table()), {table}));
     return {k.loadPacked(s.kv.keys, keys, {page, head, k.index(0)}), k.loadPacked(s.kv.values, values, {page, head, k.index(0)})};
   }
   // Entries past the sequence's end name blocks that exist; their columns are masked.
-  Value pages = k.load(k.vecOf({s.pages}, k.b.getI32Type()), k.buffer(s.kTable), {table});
+  Value pages = k.load(k.vecOf({s.pages}, k.b.getI32Type()), k.buffer(s.table()), {table});
   if (s.checks) {
-    Value limit = k.load(k.b.getI32Type(), k.buffer(s.kBlocks), {k.index(0)});
+    Value limit = k.load(k.b.getI32Type(), k.buffer(s.blocks()), {k.index(0)});
     tile::CheckOp::create(k.b, k.loc, pages, limit, "block id");
   }
   auto gather = [&](Value view, tile::PackedType type, Value column) -> Value {
@@ -89,11 +91,13 @@ struct Operands {
 /// (null: it goes on).
 static Softmax step(KernelBuilder &k, const AttentionShape &s, const Operands &o, Value block, Softmax old, bool masked, Value starts = {}) {
   int64_t rows = o.rows, vDim = s.vColumns(), width = s.columns();
-  double log2Scale = s.scale / std::log(2.0);
+  double log2Scale = (s.softCap > 0 ? s.softCap : s.scale) / std::log(2.0);
   tile::DotArith arith = s.narrow() ? tile::DotArith::BF16 : tile::DotArith::F32;
   auto [keyBlock, valueBlock] = cacheBlocks(k, s, o.keys, o.values, k.addIndex(o.table, block), o.head, o.part);
   Value zero = k.splat({rows, width}, 0.0), factor = k.splat({rows, width}, log2Scale);
   Value scores = tile::DotOp::create(k.b, k.loc, zero.getType(), o.query, keyBlock, zero, arith);
+  if (s.softCap > 0) // on a GPU roughly: by then rounding q and k to bf16 has cost as much
+    scores = k.tanh(k.mul(scores, k.splat({rows, width}, s.scale / s.softCap)), /*roughly=*/s.gpu);
   if (!s.gpu)
     scores = k.mul(scores, factor);
   if (masked)
@@ -197,8 +201,20 @@ Softmax llmc::attendOver(KernelBuilder &k, const AttentionShape &s, const QueryT
 
 /// out[rows, columns of V] of one query tile and KV head; `part`: which of the vParts.
 static Value attend(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, int64_t tokens) {
-  Softmax sum = attendOver(k, s, t, head, part, tokens, visibleBlocks(k, s, t));
-  return k.mul(sum.acc, k.expand(k.div(k.splat({tokens * s.group}, 1.0), sum.l), s.vColumns()));
+  return quotient(k, s, attendOver(k, s, t, head, part, tokens, visibleBlocks(k, s, t)), head, tokens);
+}
+
+Value llmc::quotient(KernelBuilder &k, const AttentionShape &s, const Softmax &sum, Value head, int64_t tokens) {
+  int64_t rows = tokens * s.group;
+  Value total = sum.l;
+  if (s.sinks) { // relative to the maximum as every term; should that be infinite, all weights are 0
+    auto everyToken = MemRefType::get({ShapedType::kDynamic, s.sinks.getDimSize(1)}, k.f32(), StridedLayoutAttr::get(k.b.getContext(), 0, {0, 1}));
+    Value view = tile::ViewOp::create(k.b, k.loc, everyToken, k.buffer(AttentionShape::kSinks), 0);
+    Value sinks = k.reshape(k.load(k.vec({tokens, s.group}), view, {k.index(0), k.mulIndex(head, s.group)}), {rows});
+    Value relative = k.fma(sinks, k.splat({rows}, 1 / std::log(2.0)), k.mul(sum.m, k.splat({rows}, -1.0)));
+    total = k.add(total, math::Exp2Op::create(k.b, k.loc, relative));
+  }
+  return k.mul(sum.acc, k.expand(k.div(k.splat({rows}, 1.0), total), s.vColumns()));
 }
 
 void llmc::writeHeads(KernelBuilder &k, const AttentionShape &s, const QueryTile &t, Value head, Value part, Value out, int64_t tokens) {
@@ -284,6 +300,9 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
     AttentionShape s{heads, heads / kv.heads, headDim, gpu ? gpuPages(headDim) : 1, gpu, op.getScale().convertToDouble(),
                      static_cast<int64_t>(op.getWindow()), getElementTypeOrSelf(op.getQuery().getType()), op.getFormat(), kv};
     s.checks = wantsTrapChecks(op);
+    s.softCap = op.getSoftCap() ? op.getSoftCap()->convertToDouble() : 0;
+    if (op.getSinks())
+      s.sinks = weightType(lookupWeight(op, op.getSinksAttr()));
     s.vParts = gpu && kv.vDim > 128 ? kv.vDim / 128 : 1; // a warp's 16 rows of 256 columns would not fit its registers
     if (gpu && s.scale <= 0)
       return op->emitError("expected a positive scale on a GPU, got ") << s.scale;
@@ -296,8 +315,12 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
     MLIRContext *context = op.getContext();
     Type i32 = rewriter.getI32Type();
     SmallVector<Type> buffers{headsType(context, heads, headDim, s.queryElement),
-                              MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type()),
-                              MemRefType::get({ShapedType::kDynamic}, i32), MemRefType::get({ShapedType::kDynamic, 4}, i32)};
+                              MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type())};
+    if (s.sinks) {
+      dispatch.weight(op.getSinksAttr());
+      buffers.push_back(s.sinks);
+    }
+    buffers.append({MemRefType::get({ShapedType::kDynamic}, i32), MemRefType::get({ShapedType::kDynamic, 4}, i32)});
     if (s.checks) {
       dispatch.field(rt::Field::NumBlocks);
       buffers.push_back(MemRefType::get({ShapedType::kDynamic}, i32));
@@ -309,6 +332,13 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
     llvm::append_range(buffers, results);
     std::string base = ("attention_" + Twine(heads) + "_" + Twine(kv.heads) + "x" + Twine(headDim) + "_" + formatName(s.format) +
                         (s.window ? "_w" + Twine(s.window) : Twine("")) + (!gpu && s.narrow() ? "_bf16" : "")).str();
+    auto bits = [](double value) { return llvm::utohexstr(llvm::bit_cast<uint32_t>(static_cast<float>(value))); };
+    if (static_cast<float>(s.scale) != static_cast<float>(1 / std::sqrt(static_cast<double>(headDim))))
+      base += "_scale" + bits(s.scale);
+    if (s.softCap > 0)
+      base += "_cap" + bits(s.softCap);
+    if (s.sinks)
+      base += "_sinks";
     auto variant = [&](uint32_t maxRows, uint32_t tokens, const AttentionShape &s) {
       int64_t columns = kv.heads * s.vParts;
       dispatch.variant(maxRows, tokens, columns, base + "_q" + std::to_string(tokens), buffers, [&](KernelBuilder &k) {
@@ -319,7 +349,7 @@ struct LowerAttention : OpRewritePattern<lm::AttentionOp> {
         Value number = k.divIndex(k.unit(), columns);
         if (s.splits) // later tiles of a sequence see more of it: the longest work first
           number = arith::SubIOp::create(k.b, k.loc, k.rows(), k.addIndex(number, 1));
-        QueryTile tile = loadTile(k, number);
+        QueryTile tile = loadTile(k, s, number);
         Value out = attend(k, s, tile, head, part, tokens);
         gpu ? writeHeads(k, s, tile, head, part, out, tokens) : writeResult(k, s, tile, head, out, tokens);
       });

@@ -15,10 +15,17 @@ struct AttentionShape {
   mlir::Type queryElement;
   lm::Format format;
   KVGeometry kv;
-  /// Buffers: query, cache, block table, query tiles, of a dispatch with spans these and their arrivals, the pool's size
-  /// where ids are checked, results, of spans their results, maxima and sums.
-  enum { kQuery = 0, kCache = 1, kTable = 2, kTiles = 3, kSpans = 4, kArrivals = 5, kBlocks = 4 };
-  unsigned result() const { return spans ? 6 : checks ? 5 : 4; }
+  double softCap = 0;          // of scores; 0: none
+  mlir::MemRefType sinks = {}; // of their buffer; null: none
+  /// Buffers: query, cache, sinks if there are, block table, query tiles, of a dispatch with spans these and their arrivals, the
+  /// pool's size where ids are checked, results, of spans their results, maxima and sums.
+  enum { kQuery = 0, kCache = 1, kSinks = 2 };
+  unsigned table() const { return sinks ? 3 : 2; }
+  unsigned tiles() const { return table() + 1; }
+  unsigned kvSpans() const { return table() + 2; }
+  unsigned arrivals() const { return table() + 3; }
+  unsigned blocks() const { return table() + 2; }
+  unsigned result() const { return table() + (spans ? 4 : checks ? 3 : 2); }
   bool checks = false; // ids of blocks
   bool spans = false;  // a variant of the dispatch works on spans
   bool splits = false; // a loop of its own for blocks that need no mask
@@ -52,6 +59,9 @@ Softmax attendOver(KernelBuilder &k, const AttentionShape &shape, const QueryTil
 
 /// Whether tile-pipeline-attention-cuda will take a kernel of `rows` rows: it copies whole pages of K and V.
 bool takesWarpgroups(const AttentionShape &shape, int64_t rows);
+
+/// What the softmax gives `tokens` rows' query heads: the accumulator by its sum, which a head's sink is a term of.
+mlir::Value quotient(KernelBuilder &k, const AttentionShape &shape, const Softmax &sum, mlir::Value head, int64_t tokens);
 
 /// Writes out [rows, columns of V] as columns of the group's heads, f32 or bf16.
 void writeHeads(KernelBuilder &k, const AttentionShape &shape, const QueryTile &tile, mlir::Value head, mlir::Value part, mlir::Value out,

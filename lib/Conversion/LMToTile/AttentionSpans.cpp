@@ -64,9 +64,9 @@ struct Results {
 
 } // namespace
 
-static Span loadSpan(KernelBuilder &k, Value number) {
+static Span loadSpan(KernelBuilder &k, const AttentionShape &s, Value number) {
   auto field = [&](int64_t i) {
-    return k.toIndex(k.load(k.b.getI32Type(), k.buffer(AttentionShape::kSpans), {number, k.index(i)}));
+    return k.toIndex(k.load(k.b.getI32Type(), k.buffer(s.kvSpans()), {number, k.index(i)}));
   };
   return {{field(0), field(1), field(2), field(3)}, field(4), field(5), field(6), field(7), field(8), field(9), field(10)};
 }
@@ -92,10 +92,6 @@ Softmax llmc::putTogether(KernelBuilder &k, const Softmax &older, const Softmax 
   Value old = math::Exp2Op::create(k.b, k.loc, k.sub(older.m, m)), weight = math::Exp2Op::create(k.b, k.loc, k.sub(newer.m, m));
   Value acc = k.fma(newer.acc, k.expand(weight, columns), k.mul(older.acc, k.expand(old, columns)));
   return {m, k.fma(newer.l, weight, k.mul(older.l, old)), acc};
-}
-
-static Value quotient(KernelBuilder &k, const Softmax &sum, int64_t rows, int64_t columns) {
-  return k.mul(sum.acc, k.expand(k.div(k.splat({rows}, 1.0), sum.l), columns));
 }
 
 /// The parts of `tokens` tokens from token `first` of the tile on, put together and written. Parts that are segments are taken group
@@ -133,7 +129,7 @@ static void fold(KernelBuilder &k, const AttentionShape &s, const Span &span, Va
     return asValues(putTogether(k, {total[0], total[1], total[2]}, {group[0], group[1], group[2]}, columns));
   });
   QueryTile rest{k.addIndex(span.tile.first, first), arith::SubIOp::create(k.b, k.loc, span.tile.count, first), {}, {}};
-  writeHeads(k, s, rest, head, k.index(0), quotient(k, {state[0], state[1], state[2]}, rows, columns), tokens);
+  writeHeads(k, s, rest, head, k.index(0), quotient(k, s, {state[0], state[1], state[2]}, head, tokens), tokens);
 }
 
 static void foldTile(KernelBuilder &k, const AttentionShape &s, const Span &span, Value head) {
@@ -148,12 +144,12 @@ static void foldTile(KernelBuilder &k, const AttentionShape &s, const Span &span
 
 /// The unit's sums, written as what they are, or left in memory, where the last unit of the tile and head puts them together.
 static void writeSpan(KernelBuilder &k, const AttentionShape &s, const Span &span, Value head, const Softmax &sum) {
-  int64_t tokens = spanTokens(s), columns = s.kv.vDim;
+  int64_t tokens = spanTokens(s);
   Value only = arith::CmpIOp::create(k.b, k.loc, arith::CmpIPredicate::eq, span.spans, k.index(1));
   auto branch = scf::IfOp::create(k.b, k.loc, only, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(k.b);
   k.b.setInsertionPoint(branch.thenBlock()->getTerminator());
-  writeHeads(k, s, span.tile, head, k.index(0), quotient(k, sum, tokens * s.group, columns), tokens);
+  writeHeads(k, s, span.tile, head, k.index(0), quotient(k, s, sum, head, tokens), tokens);
   k.b.setInsertionPoint(branch.elseBlock()->getTerminator());
   Results results(k, s);
   Value row = rowOf(k, s, head, span.slot), limit = k.addIndex(row, k.mulIndex(span.tile.count, s.group));
@@ -161,13 +157,13 @@ static void writeSpan(KernelBuilder &k, const AttentionShape &s, const Span &spa
   k.store(sum.m, results.m, {row}, limit);
   k.store(sum.l, results.l, {row}, limit);
   Value counter = k.addIndex(k.mulIndex(span.number, s.kv.heads), head);
-  Value last = tile::ArriveOp::create(k.b, k.loc, k.buffer(AttentionShape::kArrivals), counter, span.spans);
+  Value last = tile::ArriveOp::create(k.b, k.loc, k.buffer(s.arrivals()), counter, span.spans);
   k.when(last, [&] { foldTile(k, s, span, head); });
 }
 
 static void buildSpans(KernelBuilder &k, const AttentionShape &s) {
   Value head = k.remIndex(k.unit(), s.kv.heads);
-  Span span = loadSpan(k, k.divIndex(k.unit(), s.kv.heads));
+  Span span = loadSpan(k, s, k.divIndex(k.unit(), s.kv.heads));
   bool grouped = s.headDim < kWide;
   // Blocks of a segment, less one: a power of two.
   Value mask = grouped ? k.addIndex(k.divIndex(span.segment, 16), -1) : Value();

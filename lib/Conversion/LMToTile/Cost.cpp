@@ -106,6 +106,8 @@ Cost costOfOp(Operation *op) {
       .Case([](lm::QuantizeOp op) { return rowCost(4 * columnsOf(op.getInput())); })
       .Case([](lm::GatedActivationOp op) { return rowCost(kGateFlops * columnsOf(op.getGate())); })
       .Case([](lm::AddOp op) { return rowCost(columnsOf(op.getLhs())); })
+      .Case([](lm::ScaleOp op) { return rowCost(columnsOf(op.getInput())); })
+      .Case([](lm::SoftCapOp op) { return rowCost(3 * columnsOf(op.getInput())); })
       .Case([](lm::RopeTableOp op) { return rowCost(3 * columnsOf(op.getResult()) / 2); })
       .Case([](lm::RopeOp op) {
         return rowCost(rotationFlops(columnsOf(op.getInput()) / op.getHeadDim(), op.getTable()));

@@ -61,6 +61,10 @@ Value KernelBuilder::sub(Value x, Value y) { return arith::SubFOp::create(b, loc
 Value KernelBuilder::mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
 Value KernelBuilder::div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y); }
 Value KernelBuilder::fma(Value x, Value y, Value z) { return math::FmaOp::create(b, loc, x, y, z); }
+Value KernelBuilder::tanh(Value x, bool roughly) {
+  auto flags = roughly ? arith::FastMathFlags::afn : arith::FastMathFlags::none;
+  return math::TanhOp::create(b, loc, x, flags);
+}
 Value KernelBuilder::greater(Value x, Value y) {
   return isInteger(x) ? Value(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, x, y))
                       : Value(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y));

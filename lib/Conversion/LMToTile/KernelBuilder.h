@@ -65,6 +65,8 @@ public:
   mlir::Value sub(mlir::Value x, mlir::Value y);
   mlir::Value mul(mlir::Value x, mlir::Value y);
   mlir::Value div(mlir::Value x, mlir::Value y);
+  /// `roughly`: off by up to 2^-11 of the result where the target has an instruction for that.
+  mlir::Value tanh(mlir::Value x, bool roughly);
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
   mlir::Value max(mlir::Value x, mlir::Value y); ///< x > y ? x : y (one instruction everywhere)
   mlir::Value greater(mlir::Value x, mlir::Value y);

@@ -418,7 +418,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     bool ragged = n % 32;
     for (const LinearSchedule &schedule : schedulesOf(op, p, Epilogue::Gated, pairs, normed)) {
       int64_t blocks = p.take(schedule, pairs);
-      std::string name = "gated_" + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + (normed ? "normed_" : "") + schedule.name.str();
+      std::string name = (op.getActivation() == lm::Activation::SiLU ? "gated_" : "gated_gelu_") + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + (normed ? "normed_" : "") + schedule.name.str();
       addVariant(dispatch, schedule, blocks, name, normed, buffers, p, [&](KernelBuilder &k) {
         bool gpu = p.arith == lm::Arith::E4M3 || (p.arith == lm::Arith::BF16 && !p.pairs());
         Value weights = k.buffer(p.weightBuffer), split = gpu ? splitPairs(k, weights) : Value();
@@ -437,7 +437,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
           for (int64_t which : {0, 1})
             sums[which] = scale(k, p, sums[which], {p.panels == 1 ? unit : k.mulIndex(unit, p.panels), which, 2}, row, tokens);
           Value column = k.mulIndex(unit, p.columns());
-          writeColumns(k, p, rounded(k, silu(k, sums[0], sums[1])), k.buffer(out), row, column);
+          writeColumns(k, p, rounded(k, gated(k, op.getActivation(), sums[0], sums[1])), k.buffer(out), row, column);
           if (ragged) // every unit writes the same zeros: no condition, no race in values
             k.store(rounded(k, k.splat({tokens, 16}, 0.0)), k.buffer(out), {row, k.index(n)}, k.rows());
         });

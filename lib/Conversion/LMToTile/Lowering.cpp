@@ -165,9 +165,17 @@ Quantized llmc::quantize(KernelBuilder &k, Value y, lm::Format format) {
   return {codes, scale, scaledSum};
 }
 
-Value llmc::silu(KernelBuilder &k, Value gate, Value up) {
+// x / 2 * (1 + tanh(u)) is x / (1 + exp(-2 u)), so that both activations are a quotient: silu with x for 2 u.
+Value llmc::gated(KernelBuilder &k, lm::Activation activation, Value gate, Value up) {
   ArrayRef<int64_t> shape = cast<VectorType>(gate.getType()).getShape();
-  Value e = math::ExpOp::create(k.b, k.loc, arith::NegFOp::create(k.b, k.loc, gate));
+  Value exponent;
+  if (activation == lm::Activation::SiLU) {
+    exponent = arith::NegFOp::create(k.b, k.loc, gate);
+  } else {
+    constexpr double kFactor = -1.5957691216057308; // -2 sqrt(2 / pi)
+    exponent = k.mul(k.fma(k.mul(gate, gate), k.splat(shape, 0.044715 * kFactor), k.splat(shape, kFactor)), gate);
+  }
+  Value e = math::ExpOp::create(k.b, k.loc, exponent);
   return k.mul(k.div(gate, k.add(k.splat(shape, 1.0), e)), up);
 }
 

@@ -72,8 +72,8 @@ Quantized quantize(KernelBuilder &k, mlir::Value y, lm::Format format);
 /// Whether a format has codes and scales.
 inline bool isCoded(lm::Format format) { return format == lm::Format::Q8 || format == lm::Format::Q16; }
 
-/// gate / (1 + exp(-gate)) * up
-mlir::Value silu(KernelBuilder &k, mlir::Value gate, mlir::Value up);
+/// activation(gate) * up
+mlir::Value gated(KernelBuilder &k, lm::Activation activation, mlir::Value gate, mlir::Value up);
 
 /// Columns of a [?, C] tensor.
 inline int64_t columnsOf(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()).getDimSize(1); }

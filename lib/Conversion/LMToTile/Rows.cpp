@@ -12,20 +12,29 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace llmc;
 
 namespace {
 
+static Value scaled(KernelBuilder &k, Value x, double factor) {
+  return factor == 1 ? x : k.mul(x, k.splat(cast<VectorType>(x.getType()).getShape(), factor));
+}
+
+/// What a kernel's name says of a number that its code has: kernels are shared by name.
+static std::string numberName(const char *what, double value) { return what + llvm::utohexstr(llvm::bit_cast<uint32_t>(static_cast<float>(value))); }
+
 /// Row `id` of a table of dense rows, all its columns asked for at once.
-static void copyDenseRow(KernelBuilder &k, MemRefType table, Value id, int64_t columns) {
+static void copyDenseRow(KernelBuilder &k, MemRefType table, Value id, int64_t columns, double scale) {
   Type bf16 = k.b.getBF16Type();
   Value rows = tile::ViewOp::create(k.b, k.loc, MemRefType::get({table.getDimSize(0) * 16, table.getDimSize(2)}, bf16), k.buffer(0), 0);
   int64_t step = stepColumns(k.kernel, columns);
   forEachStep(k, columns, step, [&](Value column) {
     Value x = k.load(k.vecOf({step}, bf16), rows, {id, column});
-    k.store(arith::ExtFOp::create(k.b, k.loc, k.vec({step}), x), k.buffer(2), {k.unit(), column});
+    k.store(scaled(k, arith::ExtFOp::create(k.b, k.loc, k.vec({step}), x), scale), k.buffer(2), {k.unit(), column});
   });
 }
 
@@ -42,6 +51,9 @@ struct LowerEmbedding : OpRewritePattern<lm::EmbeddingOp> {
     SmallVector<Type> buffers{weightType(weight), MemRefType::get({ShapedType::kDynamic}, rewriter.getI32Type()),
                               rowsType(context, columns, rewriter.getF32Type())};
     std::string name = ("embedding_" + tile::stringifyFormat(format) + "_" + Twine(columns)).str();
+    double scale = op.getScale() ? op.getScale()->convertToDouble() : 1;
+    if (scale != 1)
+      name += numberName("_x", scale);
     dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
       Value id = k.toIndex(k.load(k.b.getI32Type(), k.buffer(1), {k.unit()}));
       Value panel = k.divIndex(id, 16), lane = k.remIndex(id, 16);
@@ -50,14 +62,14 @@ struct LowerEmbedding : OpRewritePattern<lm::EmbeddingOp> {
       int64_t recordK = tile::recordK(format), width = std::max<int64_t>(recordK, 32);
       bool dense = format == tile::Format::BF16NK; // [panels, 16, k]
       if (dense && isForGPU(op))
-        return copyDenseRow(k, cast<MemRefType>(buffers[0]), id, columns);
+        return copyDenseRow(k, cast<MemRefType>(buffers[0]), id, columns, scale);
       auto copy = [&](Value step, int64_t groups) {
         Value column = k.mulIndex(step, width);
         Value row = k.loadPacked(k.packed(groups * 32, 16, format), k.buffer(0),
                                  {panel, dense ? k.index(0) : k.divIndex(column, recordK), dense ? column : k.index(0)});
         for (int64_t group = 0; group < groups; ++group) {
           Value x = tile::UnpackRowOp::create(k.b, k.loc, k.vec({32}), row, lane, k.b.getI64IntegerAttr(group * 32));
-          k.store(x, k.buffer(2), {k.unit(), k.addIndex(column, group * 32)});
+          k.store(scaled(k, x, scale), k.buffer(2), {k.unit(), k.addIndex(column, group * 32)});
         }
       };
       int64_t padded = pad32(columns);
@@ -133,11 +145,12 @@ static lm::Format formatOfResult(Value result) {
   return element.isInteger(8) ? lm::Format::Q8 : lm::Format::Q16;
 }
 
-/// Ops that read groups of rows and write a group: result = compute(operands).
+/// Ops that read groups of rows and write a group: result = compute(operands). Kernels are shared by what `name` gives.
 template <typename OpTy>
 struct LowerGroups : OpRewritePattern<OpTy> {
-  using Compute = Value (*)(KernelBuilder &, ArrayRef<Value>);
-  LowerGroups(MLIRContext *context, StringRef name, Compute compute) : OpRewritePattern<OpTy>(context), name(name), compute(compute) {}
+  using Name = std::string (*)(OpTy);
+  using Compute = Value (*)(KernelBuilder &, OpTy, ArrayRef<Value>);
+  LowerGroups(MLIRContext *context, Name name, Compute compute) : OpRewritePattern<OpTy>(context), name(name), compute(compute) {}
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
     int64_t columns = columnsOf(op->getOperand(0));
@@ -148,19 +161,20 @@ struct LowerGroups : OpRewritePattern<OpTy> {
     lm::Format format = formatOfResult(op->getResult(0));
     SmallVector<Type> buffers(inputs, rowsType(context, columns, rewriter.getF32Type()));
     llvm::append_range(buffers, formatTypes(context, columns, format));
-    dispatch.variant(kAllRows, 1, 1, (name + "_" + Twine(columns) + "_" + formatName(format)).str(), buffers, [&](KernelBuilder &k) {
+    std::string kernel = name(op) + "_" + std::to_string(columns) + "_" + formatName(format);
+    dispatch.variant(kAllRows, 1, 1, kernel, buffers, [&](KernelBuilder &k) {
       int64_t step = stepColumns(op, columns);
       forEachStep(k, columns, step, [&](Value column) {
         SmallVector<Value> values;
         for (unsigned i = 0; i < inputs; ++i)
           values.push_back(k.load(k.vec({step}), k.buffer(i), {k.unit(), column}));
-        writeColumns(k, compute(k, values), format, inputs, k.unit(), column);
+        writeColumns(k, compute(k, op, values), format, inputs, k.unit(), column);
       });
     });
     dispatch.replace(rewriter);
     return success();
   }
-  std::string name;
+  Name name;
   Compute compute;
 };
 
@@ -191,12 +205,22 @@ struct LowerGatherRows : OpRewritePattern<lm::GatherRowsOp> {
 void llmc::populateRowPatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<LowerEmbedding, LowerRMSNorm, LowerGatherRows>(context);
-  patterns.add<LowerGroups<lm::QuantizeOp>>(context, "quantize",
-                                            [](KernelBuilder &, ArrayRef<Value> x) { return x[0]; });
-  patterns.add<LowerGroups<lm::RoundOp>>(context, "round",
-                                         [](KernelBuilder &, ArrayRef<Value> x) { return x[0]; });
-  patterns.add<LowerGroups<lm::AddOp>>(context, "add",
-                                       [](KernelBuilder &k, ArrayRef<Value> x) { return k.add(x[0], x[1]); });
-  patterns.add<LowerGroups<lm::GatedActivationOp>>(context, "gated_activation_silu",
-                                                   [](KernelBuilder &k, ArrayRef<Value> x) { return silu(k, x[0], x[1]); });
+  patterns.add<LowerGroups<lm::QuantizeOp>>(context, [](lm::QuantizeOp) { return std::string("quantize"); },
+                                            [](KernelBuilder &, lm::QuantizeOp, ArrayRef<Value> x) { return x[0]; });
+  patterns.add<LowerGroups<lm::RoundOp>>(context, [](lm::RoundOp) { return std::string("round"); },
+                                         [](KernelBuilder &, lm::RoundOp, ArrayRef<Value> x) { return x[0]; });
+  patterns.add<LowerGroups<lm::AddOp>>(context, [](lm::AddOp) { return std::string("add"); },
+                                       [](KernelBuilder &k, lm::AddOp, ArrayRef<Value> x) { return k.add(x[0], x[1]); });
+  patterns.add<LowerGroups<lm::GatedActivationOp>>(
+      context, [](lm::GatedActivationOp op) { return "gated_activation_" + lm::stringifyActivation(op.getActivation()).str(); },
+      [](KernelBuilder &k, lm::GatedActivationOp op, ArrayRef<Value> x) { return gated(k, op.getActivation(), x[0], x[1]); });
+  patterns.add<LowerGroups<lm::ScaleOp>>(
+      context, [](lm::ScaleOp op) { return numberName("scale_x", op.getFactor().convertToDouble()); },
+      [](KernelBuilder &k, lm::ScaleOp op, ArrayRef<Value> x) { return scaled(k, x[0], op.getFactor().convertToDouble()); });
+  patterns.add<LowerGroups<lm::SoftCapOp>>(
+      context, [](lm::SoftCapOp op) { return numberName("soft_cap", op.getCap().convertToDouble()); },
+      [](KernelBuilder &k, lm::SoftCapOp op, ArrayRef<Value> x) {
+        double cap = op.getCap().convertToDouble();
+        return scaled(k, k.tanh(scaled(k, x[0], 1 / cap), /*roughly=*/false), cap);
+      });
 }

@@ -1,4 +1,4 @@
-//===- ExpandMath.cpp - exp, sin, cos and bf16 rounding as arithmetic -----===//
+//===- ExpandMath.cpp - exp, tanh, sin, cos, bf16 rounding as arithmetic --===//
 //
 // Generated code calls no libm: elementary functions become polynomials on tile
 // values of any shape, before they are split into registers. The assumption that
@@ -6,6 +6,7 @@
 //
 //   exp, exp2  Cephes expf's polynomial on [-ln2/2, ln2/2]; about 1 ulp; exact 0 below
 //              the normal range, inf above; NaN stays NaN
+//   tanh       Cephes tanhf: a polynomial below 0.625, else 1 - 2 / (exp(2 |x|) + 1); about 1 ulp, odd; NaN stays NaN
 //   sin, cos   in f64: Cody-Waite reduction by pi/2 in two parts, Taylor-like polynomials
 //              of fdlibm; correctly rounded to f32 but for rare ties, |x| < 2^26
 //   f32->bf16  round to nearest even on the bits; NaN becomes 0x7fc0
@@ -98,18 +99,42 @@ struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
   }
 };
 
+/// exp(x), f32.
+Value expOf(Formula &m, Value x) {
+  return guarded(m, x, -87.0, 88.0, [&](Value x) {
+    Value n = math::RoundEvenOp::create(m.b, m.loc, m.mul(x, m.f(x, 1.4426950408889634)));
+    // ln2 in two parts, the first with trailing zeros: n * part is exact.
+    Value r = m.fma(n, m.f(x, -0.693359375), x);
+    return scaledExp(m, m.fma(n, m.f(x, 2.12194440e-4), r), n);
+  });
+}
+
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
     if (!getElementTypeOrSelf(op.getType()).isF32())
       return rewriter.notifyMatchFailure(op, "not f32");
     Formula m{rewriter, op.getLoc(), op.getType()};
-    rewriter.replaceOp(op, guarded(m, op.getOperand(), -87.0, 88.0, [&](Value x) {
-      Value n = math::RoundEvenOp::create(rewriter, op.getLoc(), m.mul(x, m.f(x, 1.4426950408889634)));
-      // ln2 in two parts, the first with trailing zeros: n * part is exact.
-      Value r = m.fma(n, m.f(x, -0.693359375), x);
-      return scaledExp(m, m.fma(n, m.f(x, 2.12194440e-4), r), n);
-    }));
+    rewriter.replaceOp(op, expOf(m, op.getOperand()));
+    return success();
+  }
+};
+
+struct ExpandTanh : OpRewritePattern<math::TanhOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "not f32");
+    Location loc = op.getLoc();
+    Formula m{rewriter, loc, op.getType()};
+    Value x = op.getOperand(), z = m.mul(x, x);
+    Value p = m.horner(z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
+    Value near = m.fma(m.mul(x, z), p, x);
+    Value size = math::AbsFOp::create(rewriter, loc, x), power = expOf(m, m.add(size, size));
+    Value rest = arith::DivFOp::create(rewriter, loc, m.f(x, 2.0), m.add(power, m.f(x, 1.0)));
+    Value far = arith::SubFOp::create(rewriter, loc, m.f(x, 1.0), rest);
+    far = m.select(m.less(x, m.f(x, 0.0)), arith::NegFOp::create(rewriter, loc, far), far);
+    rewriter.replaceOp(op, m.select(m.less(size, m.f(x, 0.625)), near, far));
     return success();
   }
 };
@@ -190,7 +215,7 @@ struct TileExpandMathPass : PassWrapper<TileExpandMathPass, OperationPass<>> {
 void llmc::populateTileExpandMathPatterns(RewritePatternSet &patterns, bool onlyTrigonometry) {
   patterns.add<ExpandSinCos<math::SinOp, 0>, ExpandSinCos<math::CosOp, 1>>(patterns.getContext());
   if (!onlyTrigonometry)
-    patterns.add<ExpandExp, ExpandExp2, ExpandBF16Rounding>(patterns.getContext());
+    patterns.add<ExpandExp, ExpandExp2, ExpandTanh, ExpandBF16Rounding>(patterns.getContext());
 }
 
 std::unique_ptr<Pass> llmc::createTileExpandMathPass(bool onlyTrigonometry) {

@@ -158,6 +158,10 @@ FailureOr<Layout> Assignment::decide(Value value, const Shape &cta) {
     }
     return spread(cta, type.getDimSize(0));
   }
+  if (fact.rowsOf) { // seen flattened, one value a row
+    FailureOr<Layout> layout = decide(fact.rowsOf, cta);
+    return failed(layout) ? layout : FailureOr<Layout>(rowsOf(*layout));
+  }
   if (!products) // rows of kernels without products have one dimension
     return failure();
   int64_t cols = type.getShape().back(), rows = type.getNumElements() / cols;

@@ -80,7 +80,8 @@ Values Emitter::regsIn(Value value, const Layout &layout) {
   return result;
 }
 
-/// exp and exp2 by ex2.approx (2 ulp, PTX ISA 9.7.3.21), log by lg2.approx; in products of warpgroups, whose results a thread divides by
+/// exp and exp2 by ex2.approx (2 ulp, PTX ISA 9.7.3.21), log by lg2.approx; tanh where it may be approximate by tanh.approx (off by
+/// 2^-11 of the result, 9.7.3.23), else as 1 - 2 / (1 + exp(2 x)), off by 2^-22; in products of warpgroups, whose results a thread divides by
 /// the dozen, quotients by div.approx (2 ulp, 0 where the divisor is beyond 2^126: 9.7.3.8), which has no branches for extreme
 /// operands; everything else as it is, single numbers above all: a row's factor is what it is in the kernel that only normalises.
 Value Emitter::emitMath(Operation *op, ValueRange operands) {
@@ -89,6 +90,15 @@ Value Emitter::emitMath(Operation *op, ValueRange operands) {
     if (isa<math::ExpOp>(op))
       x = arith::MulFOp::create(b, loc, x, constantF32(1.44269504088896340736f));
     return intrinsic("llvm.nvvm.ex2.approx.ftz.f32", b.getF32Type(), x);
+  }
+  if (auto tanh = dyn_cast<math::TanhOp>(op)) {
+    Type f32 = b.getF32Type();
+    if (bitEnumContainsAny(tanh.getFastmath(), arith::FastMathFlags::afn))
+      return LLVM::TanhOp::create(b, loc, f32, operands.front(), LLVM::FastmathFlags::afn);
+    Value x = arith::MulFOp::create(b, loc, operands.front(), constantF32(2.88539008177792681472f)); // 2 / ln 2
+    Value e = intrinsic("llvm.nvvm.ex2.approx.ftz.f32", f32, x);
+    Value inverse = intrinsic("llvm.nvvm.rcp.approx.ftz.f", f32, arith::AddFOp::create(b, loc, e, constantF32(1)).getResult());
+    return math::FmaOp::create(b, loc, inverse, constantF32(-2), constantF32(1));
   }
   if (isa<math::LogOp>(op)) {
     Value two = intrinsic("llvm.nvvm.lg2.approx.f", b.getF32Type(), operands.front());

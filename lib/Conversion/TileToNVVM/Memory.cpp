@@ -19,6 +19,7 @@ struct MemoryBlock {
   SmallVector<int64_t> strides;   ///< bytes, of the memref's dimensions
   int64_t inner = 1;              ///< rows of the innermost outer dimension (rank 3), else all
   int64_t outerStride = 0, rowStride = 0, colStride = 0;
+  bool nested = false;            ///< rows are those of an outer and an inner dimension
   int64_t divisor = 1;            ///< bytes that the block's start is a multiple of
 };
 
@@ -41,6 +42,7 @@ MemoryBlock blockOf(MemRefType memref, Type value, ValueRange indices) {
   if (rank == 3) {
     block.inner = vector.getDimSize(1);
     block.outerStride = block.strides[last - 3];
+    block.nested = block.outerStride;
   }
   return block;
 }
@@ -84,11 +86,11 @@ private:
     if (clamp && layout.rowsPadded)
       place.row = arith::MinUIOp::create(b, loc, place.row, e.index(layout.rows - 1));
     place.outer = place.row;
-    if (!block.outerStride && clamp && layout.rowsPadded) {
+    if (!block.nested && clamp && layout.rowsPadded) {
       place.offset = e.mul(place.row, block.rowStride);
       return place;
     }
-    if (!block.outerStride) {
+    if (!block.nested) {
       place.offset = e.mul(e.base(layout.row), block.rowStride);
       place.bytes = constant * block.rowStride;
       return place;
@@ -158,7 +160,12 @@ LogicalResult Emitter::emitLoad(tile::LoadOp op) {
     return success();
   }
   const Layout &layout = layouts.of(op.getResult());
-  if (layout.kind == Layout::Rows) { // one value per row: the vector's only dimension
+  if (layout.kind == Layout::Rows) { // one value per row: the vector's only dimension, or both
+    if (vector.getRank() == 2) {
+      block.inner = vector.getDimSize(1);
+      block.outerStride = block.rowStride;
+      block.nested = true;
+    }
     block.rowStride = block.colStride;
     block.colStride = 0;
   }

@@ -45,10 +45,10 @@ private:
   void readArchitecture() {
     const std::string *architecture = metadata.string("general.architecture");
     if (!architecture)
-      metadata.fail("general.architecture", "expected one of llama, qwen2, got no such key");
-    if (*architecture != "llama" && *architecture != "qwen2")
+      metadata.fail("general.architecture", "expected one of llama, qwen2, gemma2, got no such key");
+    if (*architecture != "llama" && *architecture != "qwen2" && *architecture != "gemma2")
       metadata.fail("general.architecture",
-                    "unsupported architecture: expected one of llama (also mistral), qwen2, got " +
+                    "unsupported architecture: expected one of llama (also mistral), qwen2, gemma2, got " +
                         quote(*architecture));
     facts.architecture = *architecture;
     if (const std::string *name = metadata.string("general.name"))
@@ -78,11 +78,27 @@ private:
                     "expected a number above 0 and below 1, got " + std::to_string(*epsilon));
     facts.normEps = *epsilon;
     readWindow();
+    if (facts.architecture == "gemma2")
+      readGemma2();
     readVocabulary();
   }
 
+  /// As llama.cpp's models/gemma2.cpp: norm weights are stored with their 1; of the 27B, which its 46 layers tell, scores are scaled by
+  /// the hidden size a head.
+  void readGemma2() {
+    facts.postNorms = facts.geluGate = true;
+    facts.embeddingScale = std::sqrt(static_cast<double>(facts.hidden));
+    if (facts.layers == 46)
+      facts.attentionScale = 1 / std::sqrt(static_cast<double>(facts.hidden / facts.heads));
+    facts.attentionSoftCap = positive("attn_logit_softcapping").value_or(50);
+    facts.finalSoftCap = positive("final_logit_softcapping").value_or(30);
+    // Every other layer, from the first on. A lying layer count stops at the tensors, not here.
+    for (int64_t layer = 0; facts.slidingWindow && layer < std::min<int64_t>(facts.layers, static_cast<int64_t>(tensors.size())); ++layer)
+      facts.windowLayers.push_back(layer % 2 == 0);
+  }
+
   void readWindow() {
-    facts.slidingWindow = metadata.integer(key("attention.sliding_window")).value_or(0);
+    facts.slidingWindow = metadata.integer(key("attention.sliding_window")).value_or(facts.architecture == "gemma2" ? 4096 : 0);
     if (facts.slidingWindow < 0 || facts.slidingWindow > frontend::maxExtent)
       metadata.fail(key("attention.sliding_window"), "expected a number from 0 (no window) to " +
                                                          std::to_string(frontend::maxExtent) + ", got " +

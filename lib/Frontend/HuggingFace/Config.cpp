@@ -12,15 +12,28 @@ namespace {
 
 /// What a transformers config class assumes for keys that are absent.
 struct Family {
-  const char *className, *architecture, *modelType;
+  const char *className, *architecture; // the model_type is the architecture
   int64_t kvHeads; // 0: as many as heads
   int64_t maxContext;
+  int64_t headDim = 0; // 0: hidden_size / heads
+  double normEps = 1e-6;
+  bool tiedHead = false;
+  const char *activationKey = "hidden_act", *activation = "silu";
 };
 const Family families[] = {
-    {"LlamaForCausalLM", "llama", "llama", 0, 2048},
-    {"MistralForCausalLM", "mistral", "mistral", 8, 131072},
-    {"Qwen2ForCausalLM", "qwen2", "qwen2", 32, 32768},
+    {"LlamaForCausalLM", "llama", 0, 2048},
+    {"MistralForCausalLM", "mistral", 8, 131072},
+    {"Qwen2ForCausalLM", "qwen2", 32, 32768},
+    {"Gemma2ForCausalLM", "gemma2", 4, 8192, 256, 1e-6, true, "hidden_activation", "gelu_pytorch_tanh"},
+    {"GraniteSWAForCausalLM", "granite_swa", 4, 8192, 0, 1e-5, true},
 };
+
+std::string classNames() {
+  std::string names;
+  for (const Family &family : families)
+    names += (names.empty() ? "" : ", ") + std::string(family.className);
+  return names;
+}
 
 const Family &readFamily(const JsonView &config) {
   auto architectures = config.find("architectures");
@@ -34,10 +47,10 @@ const Family &readFamily(const JsonView &config) {
   if (!named)
     throw config.error("expected the key \"architectures\" or \"model_type\", got neither");
   for (const Family &family : families)
-    if (named->string() == family.className || named->string() == family.modelType)
+    if (named->string() == family.className || named->string() == family.architecture)
       return family;
   throw named->error("unsupported architecture: expected one of " + supportedArchitectures() +
-                     " (LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM), got " +
+                     " (" + classNames() + "), got " +
                      quote(named->string()));
 }
 
@@ -58,10 +71,12 @@ bool flag(const JsonView &config, std::string_view key, bool fallback) {
   return view ? view->boolean() : fallback;
 }
 
-void refuseUnsupported(const JsonView &config) {
-  if (auto activation = config.find("hidden_act");
-      activation && activation->string() != "silu" && activation->string() != "swish")
-    throw activation->expected("\"silu\"");
+void refuseUnsupported(const JsonView &config, const Family &family) {
+  if (auto activation = config.find(family.activationKey)) {
+    std::string name = activation->string() == "swish" ? "silu" : activation->string();
+    if (name != family.activation)
+      throw activation->expected(quote(family.activation));
+  }
   if (auto bias = config.find("mlp_bias"); bias && bias->boolean())
     throw bias->expected("false");
 }
@@ -78,59 +93,16 @@ void readAttention(const JsonView &config, const Family &family, ModelFacts &fac
         .error("expected kv heads that divide the " + std::to_string(facts.heads) + " attention heads, got " +
                std::to_string(facts.kvHeads) + (given ? "" : ", the default of this architecture"));
   auto headDim = config.find("head_dim");
-  if (!headDim && facts.hidden % facts.heads)
+  if (!headDim && !family.headDim && facts.hidden % facts.heads)
     throw config.get("hidden_size")
         .expected("a multiple of the " + std::to_string(facts.heads) +
                   " attention heads, since there is no head_dim");
-  facts.headDim = headDim ? extent(*headDim) : facts.hidden / facts.heads;
+  facts.headDim = headDim ? extent(*headDim) : family.headDim ? family.headDim : facts.hidden / facts.heads;
   if (facts.architecture == "qwen2") {
     facts.attentionBias = true; // Qwen2Attention: q, k, v have one, o has none
-  } else if (facts.architecture == "llama") {
+  } else if (facts.architecture != "mistral") {
     facts.attentionBias = facts.attentionOutputBias = flag(config, "attention_bias", false);
   }
-}
-
-/// Qwen2Config: layers from max_window_layers on have the window, or those that layer_types names.
-bool everyLayerHasWindow(const JsonView &config, const ModelFacts &facts) {
-  JsonView use = config.get("use_sliding_window");
-  auto types = config.find("layer_types");
-  if (!types) {
-    int64_t first = 28;
-    if (auto view = config.find("max_window_layers")) {
-      first = view->integer();
-      if (first < 0 || first > frontend::maxExtent)
-        throw view->expected("a number from 0 to " + std::to_string(frontend::maxExtent));
-    }
-    if (first > 0 && first < facts.layers)
-      throw use.error("expected a window in all layers or in none (others are not supported), got one from layer " +
-                      std::to_string(first) + " on");
-    return first == 0;
-  }
-  if (static_cast<int64_t>(types->array().size()) != facts.layers)
-    throw types->expected("one type for each of the " + std::to_string(facts.layers) + " layers");
-  int64_t windows = 0;
-  for (size_t i = 0; i < types->array().size(); ++i) {
-    JsonView type = types->at(i);
-    if (type.string() != "sliding_attention" && type.string() != "full_attention")
-      throw type.expected("\"full_attention\" or \"sliding_attention\"");
-    windows += type.string() == "sliding_attention";
-    if (windows != 0 && windows != static_cast<int64_t>(i) + 1)
-      throw type.expected("the type of the layers before (a window in some layers only is not supported)");
-  }
-  return windows > 0;
-}
-
-void readWindow(const JsonView &config, ModelFacts &facts) {
-  auto window = config.find("sliding_window");
-  int64_t size = window ? window->integer() : 0;
-  if (size < 0 || size > frontend::maxExtent)
-    throw window->expected("a number from 0 (no window) to " + std::to_string(frontend::maxExtent));
-  if (facts.architecture == "mistral")
-    facts.slidingWindow = size;
-  else if (facts.architecture == "qwen2" && flag(config, "use_sliding_window", false))
-    facts.slidingWindow = everyLayerHasWindow(config, facts) ? size : 0;
-  if (facts.slidingWindow >= facts.maxContext)
-    facts.slidingWindow = 0;
 }
 
 } // namespace
@@ -161,7 +133,7 @@ void huggingface::readConfig(const JsonView &config, ModelFacts &facts) {
   facts.architecture = family.architecture;
   if (auto name = config.find("_name_or_path"); name && name->isString())
     facts.name = name->string();
-  refuseUnsupported(config);
+  refuseUnsupported(config, family);
   readQuantization(config, facts);
   facts.hidden = extent(config.get("hidden_size"));
   facts.layers = extent(config.get("num_hidden_layers"));
@@ -169,11 +141,11 @@ void huggingface::readConfig(const JsonView &config, ModelFacts &facts) {
   facts.vocab = extent(config.get("vocab_size"));
   facts.maxContext = extentOr(config, "max_position_embeddings", family.maxContext);
   auto epsilon = config.find("rms_norm_eps");
-  facts.normEps = epsilon ? epsilon->number() : 1e-6;
+  facts.normEps = epsilon ? epsilon->number() : family.normEps;
   if (!(facts.normEps > 0 && facts.normEps < 1))
     throw epsilon->expected("a number above 0 and below 1");
-  facts.tiedHead = flag(config, "tie_word_embeddings", false);
+  facts.tiedHead = flag(config, "tie_word_embeddings", family.tiedHead);
   readAttention(config, family, facts);
-  readWindow(config, facts);
+  readFamilyFacts(config, facts);
   readRope(config, facts);
 }

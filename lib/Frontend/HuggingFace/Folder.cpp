@@ -95,7 +95,8 @@ ModelFacts huggingface::loadFolder(const std::string &given, const LoadOptions &
     for (TensorFact &tensor : facts.tensors)
       if (tensor.name == "output.weight")
         tensor.name = tensor.sourceName;
-  frontend::checkFacts(facts, {configPath, facts.files.size() == 1 ? facts.files.front() : folder, fileName});
+  frontend::checkFacts(facts, {configPath, facts.files.size() == 1 ? facts.files.front() : folder,
+                             [&](const std::string &name) { return fileName(name, facts.postNorms); }});
   auto generation = readOptional(folder + "/generation_config.json");
   if (facts.synthetic && !exists(folder + "/tokenizer.json"))
     return facts;

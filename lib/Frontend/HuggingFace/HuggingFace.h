@@ -22,6 +22,8 @@ namespace llmc::huggingface {
 
 /// config.json (Config.cpp): architecture, geometry, rope, flags, special ids.
 void readConfig(const JsonView &config, ModelFacts &facts);
+/// What single families have beside Llama (FamilyConfig.cpp): windows, norms, caps, sinks, multipliers. Needs the geometry.
+void readFamilyFacts(const JsonView &config, ModelFacts &facts);
 /// eos ids: a number or a list; nothing when the key is absent.
 std::vector<int32_t> readIds(const JsonView &config, std::string_view key);
 
@@ -53,9 +55,9 @@ bool hasNoWeights(const std::string &folder);
 void makeTensors(const std::string &configPath, DType storage, ModelFacts &facts);
 
 /// File name <-> canonical name (Names.cpp). Unknown tensors of a layer become
-/// "blk.N.<rest>"; other unknown names stay.
-std::string canonicalName(const std::string &name);
-std::string fileName(const std::string &canonical);
+/// "blk.N.<rest>"; other unknown names stay. `postNorms` as in ModelFacts: layer norms are called otherwise there.
+std::string canonicalName(const std::string &name, bool postNorms);
+std::string fileName(const std::string &canonical, bool postNorms);
 
 /// tokenizer.json (TokenizerJson.cpp).
 TokenizerData readTokenizer(const JsonView &json, int64_t vocab, std::vector<std::string> &warnings);

@@ -92,7 +92,7 @@ private:
     for (TensorFact &tensor : header.tensors)
       if (take(tensor.sourceName, path, promised)) {
         tensor.file = file;
-        tensor.name = canonicalName(tensor.sourceName);
+        tensor.name = canonicalName(tensor.sourceName, facts.postNorms);
         facts.tensors.push_back(std::move(tensor));
       }
   }
@@ -109,7 +109,7 @@ private:
   /// Of another type and part of the model: refused. Else only worth a warning.
   void refuseOtherTypes() {
     for (const auto &[name, message] : otherTypes) {
-      std::string canonical = canonicalName(name);
+      std::string canonical = canonicalName(name, facts.postNorms);
       bool buffer = name.find("inv_freq") != std::string::npos ||
                     name.find("rotary_emb") != std::string::npos || name.ends_with(".attn.bias");
       if (canonical != name && !buffer)

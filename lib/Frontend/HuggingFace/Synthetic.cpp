@@ -48,15 +48,15 @@ void huggingface::makeTensors(const std::string &configPath, DType storage, Mode
   frontend::forEachTensor(facts, [&](const std::string &name, const std::vector<int64_t> &shape) {
     DType type = storageOfTensor(storage, name, shape);
     if (shape.back() % blockSize(type))
-      throw Error(configPath + ": tensor " + quote(fileName(name)) + ": expected rows of a multiple of " +
+      throw Error(configPath + ": tensor " + quote(fileName(name, facts.postNorms)) + ": expected rows of a multiple of " +
                   std::to_string(blockSize(type)) + " values for " + toString(type) + ", got " + std::to_string(shape.back()));
     uint64_t count = 1;
     for (int64_t extent : shape)
       count *= uint64_t(extent);
     uint64_t bytes = count > maxBytes ? maxBytes : storageBytes(type, count);
     if (bytes > maxBytes - offset)
-      throw Error(configPath + ": tensor " + quote(fileName(name)) + ": expected weights of less than 2^50 bytes, got more");
-    facts.tensors.push_back({name, fileName(name), type, shape, 0, offset, bytes});
+      throw Error(configPath + ": tensor " + quote(fileName(name, facts.postNorms)) + ": expected weights of less than 2^50 bytes, got more");
+    facts.tensors.push_back({name, fileName(name, facts.postNorms), type, shape, 0, offset, bytes});
     if (type == DType::E4M3)
       facts.tensors.back().scales.count = 1;
     offset += bytes;

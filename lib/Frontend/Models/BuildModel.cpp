@@ -41,6 +41,12 @@ public:
   Weight vector(const std::string &name, const std::string &tensor, int64_t size, int64_t headDim) override {
     return weight(name, tensor, {size}, headDim);
   }
+  Weight normWeight(const std::string &name, int64_t size) override {
+    Weight result = weight(name, name + ".weight", {size}, /*headDim=*/0);
+    if (facts.normAddsOne)
+      weights[result.index].setAddendAttr(builder.getF32FloatAttr(1));
+    return result;
+  }
   Weight table(const std::string &name, const std::vector<float> &values) override {
     if (values.empty())
       throw Error("expected values for " + name + ", got none");
@@ -55,8 +61,9 @@ public:
   Value logitsRows() override { return {2}; }
   Cache cache(int64_t layer) override { return {uint32_t(3 + layer)}; }
 
-  Value embedding(const std::string &name, Value ids, Weight table) override {
-    return keep(lm::EmbeddingOp::create(builder, loc(name), rows(shape(table)[1]), at(ids), symbol(table)));
+  Value embedding(const std::string &name, Value ids, Weight table, double scale) override {
+    return keep(lm::EmbeddingOp::create(builder, loc(name), rows(shape(table)[1]), at(ids), symbol(table),
+                                        scale == 1 ? FloatAttr() : builder.getF64FloatAttr(scale)));
   }
   Value rmsNorm(const std::string &name, Value input, Weight weight, double eps) override {
     return keep(lm::RMSNormOp::create(builder, loc(name), TypeRange(at(input).getType()), at(input),
@@ -67,9 +74,15 @@ public:
                                      /*residual=*/nullptr, symbol(weight),
                                      bias ? symbol(*bias) : FlatSymbolRefAttr(), lm::ArithAttr()));
   }
-  Value siluGate(const std::string &name, Value gate, Value up) override {
-    return keep(lm::GatedActivationOp::create(builder, loc(name), at(gate).getType(), lm::Activation::SiLU,
-                                              at(gate), at(up)));
+  Value gated(const std::string &name, Activation activation, Value gate, Value up) override {
+    auto kind = activation == Activation::GELUTanh ? lm::Activation::GELUTanh : lm::Activation::SiLU;
+    return keep(lm::GatedActivationOp::create(builder, loc(name), at(gate).getType(), kind, at(gate), at(up)));
+  }
+  Value scale(const std::string &name, Value input, double factor) override {
+    return keep(lm::ScaleOp::create(builder, loc(name), at(input).getType(), at(input), builder.getF64FloatAttr(factor)));
+  }
+  Value softCap(const std::string &name, Value input, double cap) override {
+    return keep(lm::SoftCapOp::create(builder, loc(name), at(input).getType(), at(input), builder.getF64FloatAttr(cap)));
   }
   Value add(const std::string &name, Value lhs, Value rhs) override {
     return keep(lm::AddOp::create(builder, loc(name), at(lhs).getType(), at(lhs), at(rhs)));
@@ -86,12 +99,12 @@ public:
     auto op = lm::KVAppendOp::create(builder, loc(name), old.getType(), old, at(keys), at(values));
     return {keep(op).index};
   }
-  Value attention(const std::string &name, Value query, Cache cache, int64_t headDim, double scale,
-                  int64_t window) override {
-    return keep(lm::AttentionOp::create(builder, loc(name), TypeRange(at(query).getType()), at(query),
-                                        at(Value{cache.index}), builder.getI64IntegerAttr(headDim),
-                                        builder.getF64FloatAttr(scale), builder.getI64IntegerAttr(window),
-                                        lm::FormatAttr::get(builder.getContext(), lm::Format::F32), lm::ArithAttr()));
+  Value attention(const std::string &name, Value query, Cache cache, const Attention &how) override {
+    return keep(lm::AttentionOp::create(
+        builder, loc(name), TypeRange(at(query).getType()), at(query), at(Value{cache.index}), builder.getI64IntegerAttr(how.headDim),
+        builder.getF64FloatAttr(how.scale), builder.getI64IntegerAttr(how.window),
+        lm::FormatAttr::get(builder.getContext(), lm::Format::F32), lm::ArithAttr(),
+        how.softCap > 0 ? builder.getF64FloatAttr(how.softCap) : FloatAttr(), how.sinks ? symbol(*how.sinks) : FlatSymbolRefAttr()));
   }
   Value gatherRows(const std::string &name, Value input, Value rows) override {
     return keep(lm::GatherRowsOp::create(builder, loc(name), at(input).getType(), at(input), at(rows)));
@@ -153,7 +166,7 @@ private:
   Weight addWeight(const std::string &name, lm::Storage storage, ArrayRef<int64_t> shape, ArrayAttr sources,
                    ElementsAttr value) {
     auto op = lm::WeightOp::create(weightBuilder, loc(name), name, shape, storage, sources, /*interleave=*/0,
-                                   value, /*quantize=*/lm::StorageAttr(), lm::LayoutAttr(), IntegerAttr());
+                                   value, /*quantize=*/lm::StorageAttr(), lm::LayoutAttr(), IntegerAttr(), /*addend=*/FloatAttr());
     weights.push_back(op);
     weightByName[name] = uint32_t(weights.size() - 1);
     return {uint32_t(weights.size() - 1)};
@@ -207,6 +220,9 @@ void checkSizes(const ModelFacts &facts) {
                 std::to_string(facts.rope.rotaryDim));
   if (facts.slidingWindow < 0)
     throw Error("expected a sliding window >= 0, got " + std::to_string(facts.slidingWindow));
+  for (auto [layers, what] : {std::pair(facts.windowLayers.size(), "layers with or without a window"), {facts.layerThetas.size(), "thetas"}})
+    if (layers != 0 && layers != size_t(facts.layers))
+      throw Error("expected " + std::to_string(facts.layers) + " " + what + ", one a layer, got " + std::to_string(layers));
   if (!(facts.normEps > 0))
     throw Error("expected a positive norm epsilon, got " + std::to_string(facts.normEps));
 }

@@ -13,7 +13,7 @@ void llmc::buildFamily(ModelBuilder &builder, const ModelFacts &facts) {
     void (*build)(ModelBuilder &, const ModelFacts &);
   };
   static constexpr Family families[] = {
-      {"llama", buildLlama}, {"mistral", buildLlama}, {"qwen2", buildLlama}};
+      {"llama", buildLlama}, {"mistral", buildLlama}, {"qwen2", buildLlama}, {"gemma2", buildLlama}, {"granite_swa", buildLlama}};
   for (const Family &family : families)
     if (facts.architecture == family.architecture)
       return family.build(builder, facts);

@@ -38,6 +38,8 @@ PackSpec specOf(lm::WeightOp op) {
   spec.rows = spec.vector ? 1 : op.getShape().front();
   spec.cols = op.getShape().back();
   spec.interleave = op.getInterleave();
+  if (op.getAddend())
+    spec.addend = op.getAddend()->convertToFloat();
   if (op.getSources())
     for (auto span : op.getSources()->getAsRange<lm::SpanAttr>()) {
       spec.sources.push_back({uint32_t(span.getFile()), uint64_t(span.getOffset()), uint64_t(span.getRows()),
@@ -120,7 +122,7 @@ void nameSource(PackSource &source, const PackSpec &spec, size_t index, const Mo
 std::vector<Manifest::Weight> randomRecipes(ModuleOp module, const ModelFacts &facts) {
   std::vector<Manifest::Weight> weights;
   for (lm::WeightOp op : weightsByOffset(module)) {
-    PackSpec spec = specOf(op);
+    PackSpec spec = specOf(op); // a recipe has no addend: random values have the distribution of the sum
     for (auto [index, source] : llvm::enumerate(spec.sources))
       nameSource(source, spec, index, facts);
     if (spec.storage == DType::E4M3) // values that are quantised, as a trained model's were

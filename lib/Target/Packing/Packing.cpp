@@ -113,6 +113,9 @@ void WeightPacker::State::packRow(uint64_t row, uint8_t *to) const {
     return toBf16(spec.storage, stored, spec.cols, to);
   float *values = scratchRow(spec.cols); // `to` may lie anywhere
   dequantizeRow(spec.storage, stored, int64_t(spec.cols), values);
+  if (spec.addend != 0)
+    for (uint64_t i = 0; i < spec.cols; ++i)
+      values[i] += spec.addend;
   std::memcpy(to, values, bytes);
 }
 

@@ -89,8 +89,8 @@ private:
   static AttentionOp rewriteAttention(AttentionOp op, ArrayRef<Type> types, Format format,
                                       PatternRewriter &rewriter) {
     return AttentionOp::create(rewriter, op.getLoc(), types, op.getQuery(), op.getCache(),
-                               op.getHeadDimAttr(), op.getScaleAttr(), op.getWindowAttr(),
-                               FormatAttr::get(op.getContext(), format), op.getArithAttr());
+                               op.getHeadDimAttr(), op.getScaleAttr(), op.getWindowAttr(), FormatAttr::get(op.getContext(), format),
+                               op.getArithAttr(), op.getSoftCapAttr(), op.getSinksAttr());
   }
 };
 

@@ -56,7 +56,7 @@ WeightOp llmc::lm::joinWeights(PatternRewriter &rewriter, SymbolTable &weights,
   auto loc = NameLoc::get(rewriter.getStringAttr(name));
   auto joined =
       WeightOp::create(rewriter, loc, name, shape, parts[0].getStorage(), rewriter.getArrayAttr(spans),
-                       interleave, ElementsAttr(), StorageAttr(), LayoutAttr(), IntegerAttr());
+                       interleave, ElementsAttr(), StorageAttr(), LayoutAttr(), IntegerAttr(), FloatAttr());
   weights.insert(joined); // renames it where the name is taken
   return joined;
 }

@@ -28,7 +28,9 @@ SmallVector<Value> AttentionRole::loadNextFields(SnakeOrder &order, Value visit)
   return loadFields(order, arith::MinSIOp::create(b, loc, plus(visit, number(1)), before(order.visits())));
 }
 
-bool AttentionRole::hasRoom() const { return a.depth < kWide && !alone() && !kernel->getParentOp()->hasAttr("llmc.frugal"); }
+bool AttentionRole::isFrugal() const { return kernel->getParentOp()->hasAttr("llmc.frugal"); }
+
+bool AttentionRole::hasRoom() const { return a.depth < kWide && !alone() && !isFrugal(); }
 
 AttentionRole::Unit AttentionRole::unitAt(SnakeOrder &order, Value visit, ValueRange loaded, Value firstRound) {
   Unit unit{Again(kernel, b), visit, firstRound, {}, {}, {}};

@@ -25,6 +25,7 @@ public:
       : kernel(kernel), a(attention), b(builder), loc(attention.loops.front().loop.getLoc()) {}
 
   bool alone() const { return a.rows <= kRows; } ///< one warpgroup
+  bool isFrugal() const; ///< what the module is compiled as when registers did not suffice
   /// Whether registers suffice for two units at a time. (What few queries do with a result takes many.)
   bool hasRoom() const;
 

@@ -46,7 +46,7 @@ public:
         fields.push_back(load);
     b.setInsertionPoint(a.loops.front().loop);
     allocate();
-    if (hasRoom()) // should ptxas spill after all, the worker compiles the module again as llmc.frugal
+    if (hasRoom() || pairs()) // should ptxas spill after all, the worker compiles the module again as llmc.frugal
       kernel->getParentOp()->setAttr("llmc.has_frugal_form", b.getUnitAttr());
     auto roles = tile::RolesOp::create(b, loc, /*warps=*/true);
     tile::produceAttention(*this, roles.getProducer().emplaceBlock());
@@ -62,13 +62,15 @@ public:
   }
 
 private:
+  /// Whether two CTAs share a multiprocessor's registers: results of other heads take more.
+  bool pairs() const { return alone() && a.depth % kPanel == 0 && a.depth <= 2 * kPanel && !isFrugal(); }
+
   void setSchedule() {
     auto count = [&](StringRef name, int64_t value) { return b.getNamedAttr(name, b.getI32IntegerAttr(static_cast<int32_t>(value))); };
     SmallVector<NamedAttribute> schedule{b.getNamedAttr("persistent", b.getUnitAttr())};
     // The consumers want the registers of a warpgroup of producers, but for one warpgroup alone on its multiprocessor.
-    bool pair = alone() && a.depth % kPanel == 0 && panels <= 2; // else results take more registers
-    schedule.push_back(count("producers", alone() && !pair ? kThreads / 2 : kThreads));
-    if (pair)
+    schedule.push_back(count("producers", alone() && !pairs() ? kThreads / 2 : kThreads));
+    if (pairs())
       schedule.push_back(count("residents", 2));
     schedule.push_back(count("threads", alone() ? kThreads : 2 * kThreads));
     kernel->setAttr("schedule", b.getDictionaryAttr(schedule));

@@ -30,12 +30,19 @@ Cached readCache(const Launch &l, uint32_t sequence, uint32_t head, uint64_t len
   return c;
 }
 
-/// out = softmax(scale * query . keys) . values over positions first .. last.
-void attend(const Cached &c, const double *query, double scale, uint64_t first, uint64_t last, double *out) {
+/// Of scores.
+struct Scores {
+  double scale, cap; ///< cap 0: none
+  double of(double product) const { return cap > 0 ? cap * std::tanh(scale * product / cap) : scale * product; }
+};
+
+/// out = softmax(scores of query . keys) . values over positions first .. last; `sink`: one more score, without a value.
+void attend(const Cached &c, const double *query, const Scores &scores, double sink, uint64_t first, uint64_t last, double *out) {
   std::vector<double> p(last + 1 - first);
-  double largest = -INFINITY, sum = 0;
+  double largest = sink, sum = 0;
   for (uint64_t j = first; j <= last; ++j)
-    largest = std::max(largest, p[j - first] = scale * dot(query, c.keys.row(j), c.keys.cols));
+    largest = std::max(largest, p[j - first] = scores.of(dot(query, c.keys.row(j), c.keys.cols)));
+  sum = std::exp(sink - largest);
   for (double &score : p)
     sum += score = std::exp(score - largest);
   for (uint64_t j = first; j <= last; ++j)
@@ -56,7 +63,15 @@ Matrix attention(const Launch &l) {
   if (l.gpu)
     std::transform(queries.values.begin(), queries.values.end(), queries.values.begin(), roundBF16);
   Matrix y(l.rows, heads * group.v_dim);
-  const double scale = 1 / std::sqrt(double(dim));
+  const Scores scores{l.kernel.scale > 0 ? double(l.kernel.scale) : 1 / std::sqrt(double(dim)), l.kernel.cap};
+  std::vector<double> sinks(heads, -INFINITY);
+  if (l.kernel.sinks) {
+    const auto values = l.weights.values(l.weight(0));
+    if (values->size() != heads)
+      throw Error(std::string("launch ") + l.launch.op + ": expected sinks of " + std::to_string(heads) + " heads, got " +
+                  std::to_string(values->size()));
+    sinks.assign(values->begin(), values->end());
+  }
   // A task is a sequence and a KV head.
   parallelFor(uint64_t(l.step.sequences()) * group.heads, [&](uint64_t begin, uint64_t end) {
     for (uint64_t task = begin; task < end; ++task) {
@@ -70,7 +85,7 @@ Matrix attention(const Launch &l) {
         const int64_t first = l.kernel.window ? std::max<int64_t>(0, last - l.kernel.window + 1) : 0;
         const uint64_t shared = heads / group.heads;
         for (uint64_t h = head * shared; h < (head + 1) * shared; ++h)
-          attend(cached, queries.row(uint64_t(t)) + h * dim, scale, uint64_t(first), uint64_t(last),
+          attend(cached, queries.row(uint64_t(t)) + h * dim, scores, sinks[h], uint64_t(first), uint64_t(last),
                  y.row(uint64_t(t)) + h * group.v_dim);
       }
     }

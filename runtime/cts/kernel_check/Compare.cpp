@@ -38,6 +38,7 @@ Bounds arithmeticBounds(Op op, bool gpu, uint64_t k) {
     return gpu ? Bounds{4e-3, 2e-2} : Bounds{1e-5, 1e-4};
   case Op::RMSNorm:
   case Op::GatedActivation:
+  case Op::SoftCap:
   case Op::Rope:
   case Op::RopeAppend:
     return {1e-6, 1e-5};
@@ -47,6 +48,7 @@ Bounds arithmeticBounds(Op op, bool gpu, uint64_t k) {
   case Op::Quantize: // the product with the inverse scale, in f32
     return {1e-7, 1e-6};
   case Op::Embedding: // exact but for the format
+  case Op::Scale:
   case Op::Round:
   case Op::GatherRows:
   case Op::Argmax:

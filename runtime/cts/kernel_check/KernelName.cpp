@@ -21,6 +21,8 @@ const Prefix prefixes[] = {
     {"rms_norm_", Op::RMSNorm},
     {"linear_", Op::Linear},
     {"gated_activation_silu_", Op::GatedActivation},
+    {"gated_activation_gelu_tanh_", Op::GatedActivation},
+    {"gated_gelu_", Op::Gated},
     {"gated_", Op::Gated},
     {"rope_table_", Op::RopeTable},
     {"rope_append_", Op::RopeAppend},
@@ -30,6 +32,8 @@ const Prefix prefixes[] = {
     {"round_", Op::Round},
     {"quantize_", Op::Quantize},
     {"add_", Op::Add},
+    {"scale_", Op::Scale},
+    {"soft_", Op::SoftCap},
     {"gather_rows_", Op::GatherRows},
     {"argmax_", Op::Argmax}, {"sample_", Op::Argmax}, // without samplers: greedy
 };
@@ -70,6 +74,39 @@ std::optional<int64_t> secondExtent(const std::vector<std::string_view> &words) 
   return {};
 }
 
+/// Reads a word of the name that is a constant of the op.
+void readConstant(std::string_view word, KernelName &name) {
+  name.bias |= word == "bias";
+  name.residual |= word == "residual";
+  auto read = [&](std::string_view prefix, float &to) { // the bits of an f32, in hexadecimal
+    if (word.starts_with(prefix))
+      if (auto bits = number(word.substr(prefix.size()), 16))
+        to = std::bit_cast<float>(uint32_t(*bits));
+  };
+  switch (name.op) {
+  case Op::Attention:
+    name.sinks |= word == "sinks";
+    read("scale", name.scale);
+    read("cap", name.cap);
+    if (word.starts_with("w"))
+      if (auto window = number(word.substr(1)))
+        name.window = *window;
+    break;
+  case Op::RMSNorm:
+    read("eps", name.eps);
+    break;
+  case Op::SoftCap:
+    read("cap", name.cap);
+    break;
+  case Op::Embedding:
+  case Op::Scale:
+    read("x", name.factor);
+    break;
+  default:
+    break;
+  }
+}
+
 } // namespace
 
 KernelName KernelName::parse(std::string_view name) {
@@ -93,16 +130,9 @@ KernelName KernelName::parse(std::string_view name) {
         unknown(name, "no head dimension in its name");
       result.headDim = *headDim;
     }
-    for (std::string_view part : parts) {
-      result.bias |= part == "bias";
-      result.residual |= part == "residual";
-      if (prefix.op == Op::Attention && part.starts_with("w"))
-        if (auto window = number(part.substr(1)))
-          result.window = *window;
-      if (prefix.op == Op::RMSNorm && part.starts_with("eps"))
-        if (auto bits = number(part.substr(3), 16))
-          result.eps = std::bit_cast<float>(uint32_t(*bits));
-    }
+    result.gelu = prefix.text.find("gelu") != prefix.text.npos;
+    for (std::string_view part : parts)
+      readConstant(part, result);
     return result;
   }
   unknown(name, "unknown op");

@@ -15,7 +15,7 @@ namespace llmc::kernel_check {
 
 enum class Op {
   Embedding, RMSNorm, Linear, Gated, RopeTable, Rope, KVAppend, RopeAppend, Attention,
-  Round, Quantize, Add, GatedActivation, GatherRows, Argmax
+  Round, Quantize, Add, Scale, SoftCap, GatedActivation, GatherRows, Argmax
 };
 
 /// How the operands of a product are rounded (LM_Arith; BF16_G32: tokens alone).
@@ -28,6 +28,11 @@ struct KernelName {
   float eps = 1e-5f;        // RMSNorm
   int64_t headDim = 0;      // Rope, KVAppend, RopeAppend, Attention
   int64_t window = 0;       // Attention; 0: none
+  bool gelu = false;        // Gated, GatedActivation: GELU in its tanh form, not SiLU
+  bool sinks = false;       // Attention
+  float scale = 0;          // Attention; 0: 1 / sqrt(headDim)
+  float cap = 0;            // Attention (0: none), SoftCap
+  float factor = 1;         // Embedding, Scale
 
   /// Throws Error if no op has such a name: the check has no reference for it.
   static KernelName parse(std::string_view name);

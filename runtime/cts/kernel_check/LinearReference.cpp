@@ -66,7 +66,7 @@ Matrix gatedLinear(const Launch &l) {
   for (uint64_t t = 0; t < y.rows; ++t)
     for (uint64_t f = 0; f < y.cols; ++f) {
       const double gate = both.row(t)[f / 16 * 32 + f % 16], up = both.row(t)[f / 16 * 32 + 16 + f % 16];
-      y.row(t)[f] = gate / (1 + std::exp(-gate)) * up;
+      y.row(t)[f] = activate(l.kernel, gate) * up;
     }
   return y;
 }

@@ -92,6 +92,10 @@ Expected expectedOf(const Launch &launch) {
     return {launch.input(0).read(launch.rows), {}};
   case Op::Add:
     return {add(launch), {}};
+  case Op::Scale:
+    return {scale(launch), {}};
+  case Op::SoftCap:
+    return {softCap(launch), {}};
   case Op::GatedActivation:
     return {gatedActivation(launch), {}};
   case Op::GatherRows:

@@ -81,7 +81,11 @@ Matrix ropeTable(const Launch &launch);
 Matrix rope(const Launch &launch);
 Matrix attention(const Launch &launch);
 Matrix add(const Launch &launch);
+Matrix scale(const Launch &launch);
+Matrix softCap(const Launch &launch);
 Matrix gatedActivation(const Launch &launch);
+/// Of a gate.
+double activate(const KernelName &kernel, double x);
 Matrix gatherRows(const Launch &launch);
 Matrix argmax(const Launch &launch);
 Expected kvAppend(const Launch &launch);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace llmc::kernel_check {
 
@@ -13,7 +14,7 @@ Matrix embedding(const Launch &l) {
   Matrix y(l.rows, table.cols);
   for (uint64_t t = 0; t < y.rows; ++t)
     for (uint64_t c = 0; c < y.cols; ++c)
-      y.row(t)[c] = (*values)[uint64_t(l.step.ids[t]) * table.cols + c];
+      y.row(t)[c] = l.kernel.factor * (*values)[uint64_t(l.step.ids[t]) * table.cols + c]; // rounded once, as in the kernel
   return y;
 }
 
@@ -40,11 +41,32 @@ Matrix add(const Launch &l) {
   return y;
 }
 
+Matrix scale(const Launch &l) {
+  Matrix y = l.input(0).read(l.rows);
+  for (double &value : y.values)
+    value = l.kernel.factor * float(value); // rounded once, as in the kernel
+  return y;
+}
+
+Matrix softCap(const Launch &l) {
+  Matrix y = l.input(0).read(l.rows);
+  const double cap = l.kernel.cap;
+  for (double &value : y.values)
+    value = cap * std::tanh(value / cap);
+  return y;
+}
+
+double activate(const KernelName &kernel, double x) {
+  if (!kernel.gelu)
+    return x / (1 + std::exp(-x));
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
+
 Matrix gatedActivation(const Launch &l) {
   Matrix y = l.input(0).read(l.rows);
   const Matrix up = l.input(1).read(l.rows);
   for (size_t i = 0; i < y.values.size(); ++i)
-    y.values[i] *= up.values[i] / (1 + std::exp(-y.values[i]));
+    y.values[i] = up.values[i] * activate(l.kernel, y.values[i]);
   return y;
 }
 

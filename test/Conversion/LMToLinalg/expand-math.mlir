@@ -1,4 +1,4 @@
-// exp, sin and cos as arithmetic; other types are left alone.
+// exp, tanh, sin and cos as arithmetic; other types are left alone.
 // RUN: llmc-opt %s --reference-expand-math | FileCheck %s
 
 // CHECK-LABEL: func.func @exp
@@ -26,6 +26,17 @@ func.func @sin(%x: f64) -> f64 {
 func.func @cos(%x: f64) -> f64 {
   %y = math.cos %x : f64
   return %y : f64
+}
+
+// CHECK-LABEL: func.func @tanh
+// CHECK-NOT: math.{{tanh|exp}}
+// CHECK: math.absf
+// CHECK: arith.divf
+// CHECK: math.copysign
+// CHECK: arith.select
+func.func @tanh(%x: f32) -> f32 {
+  %y = math.tanh %x : f32
+  return %y : f32
 }
 
 // CHECK-LABEL: func.func @left

@@ -33,7 +33,7 @@ func.func @step(%ids: tensor<?xi32>, %positions: tensor<?xi32>, %rows: tensor<?x
 // CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel"]} ins(%{{.*}} : memref<?x50xf32
 // CHECK: linalg.fill {{.*}} memref<?x14xf32
 
-// CHECK-LABEL: func.func @ref_gated_linear_48x100_by16
+// CHECK-LABEL: func.func @ref_gated_linear_silu_48x100_by16
 // CHECK: memref.alloca() {{.*}} : memref<8x16xf32>
 // CHECK: linalg.generic {{.*}}"reduction"]} ins({{.*}}memref<16x100xf32
 // CHECK: linalg.generic {{.*}}"reduction"]} ins({{.*}}memref<16x100xf32

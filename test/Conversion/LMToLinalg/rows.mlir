@@ -4,6 +4,7 @@
 !kv = !lm.kv<heads = 2, k_dim = 32, v_dim = 32, element = f32, block = 0>
 lm.weight @x [20, 64] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 5120, rows = 20>]}
 lm.weight @n [64] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 256, rows = 64>]}
+lm.weight @sinks [2] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 8, rows = 2>]}
 lm.weight @f [1, 12] f32 {value = dense<1.0> : tensor<1x12xf32>}
 
 func.func @step(%ids: tensor<?xi32>, %positions: tensor<?xi32>, %rows: tensor<?xi32>, %kv: !kv) -> (tensor<?x64xf32>, !kv) {
@@ -15,7 +16,12 @@ func.func @step(%ids: tensor<?xi32>, %positions: tensor<?xi32>, %rows: tensor<?x
   %a = lm.attention %q, %kv1 {head_dim = 32, scale = 0.25, window = 7} : (tensor<?x64xf32>, !kv) -> tensor<?x64xf32> loc("a")
   %g = lm.gated_activation silu %a, %x : tensor<?x64xf32> loc("g")
   %s = lm.add %g, %x : tensor<?x64xf32> loc("s")
-  return %s, %kv1 : tensor<?x64xf32>, !kv
+  %e = lm.embedding %ids, @x {scale = 8.0} : tensor<?xi32> -> tensor<?x64xf32> loc("e")
+  %h = lm.gated_activation gelu_tanh %e, %s : tensor<?x64xf32> loc("h")
+  %m = lm.scale %h {factor = 0.5} : tensor<?x64xf32> loc("m")
+  %c = lm.soft_cap %m {cap = 30.0} : tensor<?x64xf32> loc("c")
+  %d = lm.attention %c, %kv1 {head_dim = 32, scale = 0.25, soft_cap = 50.0, sinks = @sinks} : (tensor<?x64xf32>, !kv) -> tensor<?x64xf32> loc("d")
+  return %d, %kv1 : tensor<?x64xf32>, !kv
 }
 
 // The append needs no launch: attention reads its operands.
@@ -59,7 +65,23 @@ func.func @step(%ids: tensor<?xi32>, %positions: tensor<?xi32>, %rows: tensor<?x
 // CHECK: linalg.generic {{.*}}iterator_types = ["reduction", "parallel"]}
 // CHECK: arith.divf
 
-// CHECK-LABEL: func.func @ref_gated_activation_64
+// CHECK-LABEL: func.func @ref_gated_activation_silu_64
 // CHECK: math.exp
 // CHECK-LABEL: func.func @ref_add_64
 // CHECK: arith.addf
+
+// CHECK-LABEL: func.func @ref_embedding_20x64_scale
+// CHECK: arith.mulf
+// CHECK-LABEL: func.func @ref_gated_activation_gelu_tanh_64
+// CHECK: math.tanh
+// CHECK-LABEL: func.func @ref_scale_64_by
+// CHECK: arith.mulf
+// CHECK-LABEL: func.func @ref_soft_cap_64_at
+// CHECK: arith.divf
+// CHECK: math.tanh
+// Capped scores; the sink relative to the maximum joins the sum.
+// CHECK-LABEL: func.func @ref_attention_2of2x32x32_window0_scale{{.*}}_cap{{.*}}_sinks
+// CHECK: math.tanh
+// CHECK: memref.load %arg3[
+// CHECK: math.exp
+// CHECK: arith.divf

@@ -12,16 +12,16 @@ func.func @step(%q: tensor<?x4096xbf16>, %kv: !kv) -> tensor<?x4096xbf16> {
   // Results of 4096 tokens, 8 KV heads and 4 query heads each, and 64 rows behind them.
   // CHECK: rt.dispatch "blk.3.attn"
   // CHECK-SAME: fields = [#rt.field<block_table>, #rt.field<query_tiles>, #rt.field<kv_spans>, #rt.field<arrivals>]
-  // CHECK-SAME: #rt.variant<max_rows = 128, kernel = @attention_32_8x128_bf16_s16, row_block = 16, col_blocks = 8, span_rows = 2147487744>
-  // CHECK-SAME: #rt.variant<max_rows = 4294967295, kernel = @attention_32_8x128_bf16_q32, row_block = 32, col_blocks = 8>
+  // CHECK-SAME: #rt.variant<max_rows = 128, kernel = @attention_32_8x128_bf16_scale3E000000_s16, row_block = 16, col_blocks = 8, span_rows = 2147487744>
+  // CHECK-SAME: #rt.variant<max_rows = 4294967295, kernel = @attention_32_8x128_bf16_scale3E000000_q32, row_block = 32, col_blocks = 8>
   // CHECK-SAME: (tensor<?x4096xbf16>, tensor<131136x128xf32>, tensor<131136xf32>, tensor<131136xf32>)
   // CHECKS-NOT: kv_spans
-  // CHECKS: #rt.variant<max_rows = 64, kernel = @attention_32_8x128_bf16_q1
+  // CHECKS: #rt.variant<max_rows = 64, kernel = @attention_32_8x128_bf16_scale3E000000_q1
   %a = lm.attention %q, %kv {arith = #lm.arith<bf16>, format = #lm.format<bf16>, head_dim = 128, scale = 0.125} : (tensor<?x4096xbf16>, !kv) -> tensor<?x4096xbf16> loc("blk.3.attn")
   return %a : tensor<?x4096xbf16>
 }
 
-// CHECK-LABEL: tile.kernel @attention_32_8x128_bf16_s16
+// CHECK-LABEL: tile.kernel @attention_32_8x128_bf16_scale3E000000_s16
 // CHECK-SAME: %[[SPANS:[a-z0-9]+]]: memref<?x11xi32>, %[[ARRIVALS:[a-z0-9]+]]: memref<?xi32>, %[[OUT:[a-z0-9]+]]: memref<?x4096xbf16>, %[[ACC:[a-z0-9]+]]: memref<131136x128xf32>, %[[M:[a-z0-9]+]]: memref<131136xf32>, %[[L:[a-z0-9]+]]: memref<131136xf32>
 // CHECK: %[[STATE:.*]]:6 = scf.for %{{.*}} iter_args(%[[TM:[a-z0-9]+]] = %{{.*}}, %[[TL:[a-z0-9]+]] = %{{.*}}, %[[TACC:[a-z0-9]+]] = %{{.*}}, %[[SM:[a-z0-9]+]] = %{{.*}}, %[[SL:[a-z0-9]+]] = %{{.*}}, %[[SACC:[a-z0-9]+]] = %{{.*}})
 // CHECK:   %[[STARTS:.*]] = arith.cmpi eq, %{{.*}}, %c0
@@ -55,7 +55,7 @@ func.func @step(%q: tensor<?x4096xbf16>, %kv: !kv) -> tensor<?x4096xbf16> {
 // CHECK:       tile.store {{.*}} limit {{.*}} : vector<4x4x128xbf16>
 
 // One warpgroup and one that copies, three slots of 32 KiB; nobody takes turns.
-// PIPE-LABEL: tile.kernel @attention_32_8x128_bf16_s16
+// PIPE-LABEL: tile.kernel @attention_32_8x128_bf16_scale3E000000_s16
 // PIPE-SAME: schedule = {persistent, producers = 128 : i32, residents = 2 : i32, threads = 128 : i32}
 // PIPE: tile.alloc_ring : !tile.ring<64 x 128, 1>
 // PIPE: tile.alloc_ring : !tile.ring<64 x 128, 3>
@@ -80,11 +80,11 @@ func.func @step(%q: tensor<?x4096xbf16>, %kv: !kv) -> tensor<?x4096xbf16> {
 // PIPE:         math.fma %[[UPDATE]]#0
 // PIPE:     tile.arrive
 // PIPE:     scf.if
-// PIPE: tile.kernel @attention_32_8x128_bf16_q32
+// PIPE: tile.kernel @attention_32_8x128_bf16_scale3E000000_q32
 // PIPE: tile.open_turns
 
 // All stores of a CTA are before its count, all loads of others' behind it; the counter goes back to zero.
-// NVVM-LABEL: llvm.func @attention_32_8x128_bf16_s16
+// NVVM-LABEL: llvm.func @attention_32_8x128_bf16_scale3E000000_s16
 // NVVM-SAME: nvvm.minctasm = 2 : i32, nvvm.reqntid = array<i32: 256, 1, 1>
 // NVVM: nvvm.setmaxregister decrease 40
 // NVVM: nvvm.setmaxregister increase 216

@@ -21,6 +21,21 @@ tile.kernel @square(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %rows: index, 
 
 // -----
 
+// tanh by one instruction where the op allows it, else by ex2 and rcp.
+// CHECK-LABEL: llvm.func @tanh
+// CHECK: llvm.intr.tanh(%{{.*}}) {fastmathFlags = #llvm.fastmath<afn>} : (f32) -> f32
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
+tile.kernel @tanh(%x: memref<?x128xf32>, %y: memref<?x128xf32>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %v = tile.load %x[%unit, %c0] : memref<?x128xf32> -> vector<128xf32>
+  %t = math.tanh %v fastmath<afn> : vector<128xf32>
+  %u = math.tanh %t : vector<128xf32>
+  tile.store %u, %y[%unit, %c0] : vector<128xf32>, memref<?x128xf32>
+}
+
+// -----
+
 // The tree of tile.reduce: warps through shared memory, then lanes 16, 8, 4 and 2 apart, the thread's own four, the last pair.
 // CHECK-LABEL: llvm.func @sum
 // CHECK: nvvm.barrier0

@@ -4,7 +4,7 @@
 // RUN: sed 's/^module {/module attributes {llmc.frugal} {/' %s | llmc-opt --pass-pipeline='builtin.module(lm-to-tile{target=cuda},canonicalize,cse,tile-pipeline-attention-cuda)' | FileCheck %s --check-prefix=FRUGAL
 
 // CHECK: module attributes {llmc.has_frugal_form,
-// CHECK-LABEL: tile.kernel @attention_32_8x128_bf16_q32
+// CHECK-LABEL: tile.kernel @attention_32_8x128_bf16_scale3DB43958_q32
 // CHECK: tile.roles
 // CHECK: } consumers {
 // CHECK: tile.warpgroup_dot_rows
@@ -15,7 +15,7 @@
 // CHECK: tile.warpgroup_update
 
 // FRUGAL: module attributes {llmc.frugal, tile.target
-// FRUGAL-LABEL: tile.kernel @attention_32_8x128_bf16_q32
+// FRUGAL-LABEL: tile.kernel @attention_32_8x128_bf16_scale3DB43958_q32
 // FRUGAL: tile.roles
 // FRUGAL: } consumers {
 // FRUGAL-NOT: tile.warpgroup_dot_rows

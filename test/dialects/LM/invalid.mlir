@@ -336,6 +336,38 @@ func.func @attention_window(%kv: !kv, %q: tensor<?x16xf32>) {
 
 // -----
 
+!kv = !lm.kv<heads = 2, k_dim = 4, v_dim = 4, element = f32, block = 0>
+func.func @attention_cap(%kv: !kv, %q: tensor<?x16xf32>) {
+  // expected-error @below {{expected a positive finite cap, got 0}}
+  %a = lm.attention %q, %kv {head_dim = 4, scale = 1.0, soft_cap = 0.0} : (tensor<?x16xf32>, !kv) -> tensor<?x16xf32>
+  return
+}
+
+// -----
+
+!kv = !lm.kv<heads = 2, k_dim = 4, v_dim = 4, element = f32, block = 0>
+lm.weight @sinks [2] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 8, rows = 2>]}
+func.func @attention_sinks(%kv: !kv, %q: tensor<?x16xf32>) {
+  // expected-error @below {{expected weight @sinks of shape [4], got [2]}}
+  %a = lm.attention %q, %kv {head_dim = 4, scale = 1.0, sinks = @sinks} : (tensor<?x16xf32>, !kv) -> tensor<?x16xf32>
+  return
+}
+
+// -----
+
+func.func @soft_cap(%x: tensor<?x16xf32>) {
+  // expected-error @below {{expected a positive finite cap, got -1}}
+  %y = lm.soft_cap %x {cap = -1.0} : tensor<?x16xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected an addend for a vector of sources only}}
+lm.weight @w [1, 2] f32 {addend = 1.0 : f32, value = dense<1.0> : tensor<1x2xf32>}
+
+// -----
+
 !kv = !lm.kv<heads = 2, k_dim = 4, v_dim = 8, element = f32, block = 0>
 func.func @attention_result(%kv: !kv, %q: tensor<?x16xf32>) {
   // expected-error @below {{expected results with 32 columns, got 16}}

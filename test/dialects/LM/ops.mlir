@@ -9,6 +9,10 @@
 lm.weight @token_embd [49152, 576] q8_0 {sources = [#lm.span<file = 0, offset = 64, bytes = 30081024, rows = 49152>]}
 // CHECK: lm.weight @norm [576] f32 {layout = #lm.layout<rows_f32>, offset = 128 : i64, sources = [#lm.span<
 lm.weight @norm [576] f32 {layout = #lm.layout<rows_f32>, offset = 128, sources = [#lm.span<file = 0, offset = 0, bytes = 2304, rows = 576>]}
+// CHECK: lm.weight @plus_one [576] bf16 {addend = 1.000000e+00 : f32, sources = [#lm.span<
+lm.weight @plus_one [576] bf16 {addend = 1.0 : f32, sources = [#lm.span<file = 0, offset = 0, bytes = 1152, rows = 576>]}
+// CHECK: lm.weight @sinks [9] f32
+lm.weight @sinks [9] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 36, rows = 9>]}
 // CHECK: lm.weight @q [576, 576] q4_1 {sources = [#lm.span<file = 0, offset = 0, bytes = 207360, rows = 576, deinterleave = 64>]}
 lm.weight @q [576, 576] q4_1 {sources = [#lm.span<file = 0, offset = 0, bytes = 207360, rows = 576, deinterleave = 64>]}
 // CHECK: lm.weight @q.bias [576] f16
@@ -46,6 +50,16 @@ func.func @model(%ids: tensor<?xi32>, %rows: tensor<?xi32>, %k: tensor<?x192xf32
   %qr = lm.rope %q, %t {head_dim = 64} : tensor<?x576xf32>, tensor<?x8xf32>
   // CHECK: %[[KV:.*]] = lm.kv_append %{{.*}}, %{{.*}}, %{{.*}} : !lm.kv<heads = 3, k_dim = 64, v_dim = 64, element = f32, block = 0>, tensor<?x192xf32>, tensor<?x192xf32>
   %kv1 = lm.kv_append %kv, %k, %k : !kv, tensor<?x192xf32>, tensor<?x192xf32>
+  // CHECK: lm.gated_activation gelu_tanh %[[Q]], %[[B]] : tensor<?x576xf32>
+  %gelu = lm.gated_activation gelu_tanh %q, %b : tensor<?x576xf32>
+  // CHECK: lm.embedding %{{.*}}, @token_embd {scale = 2.400000e+01 : f64}
+  %big = lm.embedding %ids, @token_embd {scale = 24.0} : tensor<?xi32> -> tensor<?x576xf32>
+  // CHECK: lm.scale %{{.*}} {factor = 2.200000e-01 : f64} : tensor<?x576xf32>
+  %scaled = lm.scale %q {factor = 0.22} : tensor<?x576xf32>
+  // CHECK: lm.soft_cap %{{.*}} {cap = 3.000000e+01 : f64} : tensor<?x576xf32>
+  %capped = lm.soft_cap %q {cap = 30.0} : tensor<?x576xf32>
+  // CHECK: lm.attention %[[QR]], %{{.*}} {head_dim = 64 : i64, scale = 1.250000e-01 : f64, sinks = @sinks, soft_cap = 5.000000e+01 : f64}
+  %sunk = lm.attention %qr, %kv1 {head_dim = 64, scale = 0.125, soft_cap = 50.0, sinks = @sinks} : (tensor<?x576xf32>, !kv) -> tensor<?x576xf32>
   // CHECK: lm.attention %[[QR]], %[[KV]] {head_dim = 64 : i64, scale = 1.250000e-01 : f64, window = 4096 : i64} : (tensor<?x576xf32>, !lm.kv<heads = 3, k_dim = 64, v_dim = 64, element = f32, block = 0>) -> tensor<?x576xf32>
   %a = lm.attention %qr, %kv1 {head_dim = 64, scale = 0.125, window = 4096} : (tensor<?x576xf32>, !kv) -> tensor<?x576xf32>
   // CHECK: lm.gather_rows %{{.*}}, %{{.*}} : tensor<?x576xf32>, tensor<?xi32> -> tensor<?x576xf32>

@@ -289,6 +289,19 @@ TEST(Packing, quantisesToE4M3) {
     }
 }
 
+TEST(Packing, addendsOfVectors) {
+  for (DType type : {DType::F32, DType::F16, DType::BF16}) {
+    PackSpec spec{.name = "norm", .storage = type, .layout = LLMC_LAYOUT_ROWS_F32, .rows = 1, .cols = 10, .vector = true};
+    spec.sources = {{.file = 0, .offset = 0, .rows = 10}};
+    spec.addend = 1;
+    std::string content = randomRows(type, 1, 10, 6);
+    std::vector<uint8_t> packed = pack(spec, {content});
+    const std::vector<float> stored = storedRow(type, reinterpret_cast<const uint8_t *>(content.data()), 10);
+    for (uint64_t i = 0; i < 32; ++i)
+      EXPECT_EQ(f32(&packed[4 * i]), i < 10 ? stored[i] + 1.0f : 0.0f); // padding stays zero
+  }
+}
+
 TEST(Packing, tablesOfValues) {
   PackSpec spec{.name = "rope", .layout = LLMC_LAYOUT_ROWS_F32, .rows = 2, .cols = 3};
   spec.value = {1, 2, 3, 4, 5, 6};

@@ -31,6 +31,20 @@ TEST(KernelName, SaysWhatTheKernelComputes) {
   EXPECT_EQ(attention.headDim, 64);
   EXPECT_EQ(attention.window, 24);
   EXPECT_EQ(KernelName::parse("attention_9_3x64_bf16_q7").window, 0);
+  EXPECT_FALSE(attention.sinks);
+  EXPECT_EQ(attention.scale, 0.0f);
+  const KernelName capped = KernelName::parse("attention_9_3x64_f32_w300_scale3E800000_cap42480000_sinks_s21");
+  EXPECT_EQ(capped.window, 300);
+  EXPECT_EQ(capped.scale, 0.25f);
+  EXPECT_EQ(capped.cap, 50.0f);
+  EXPECT_TRUE(capped.sinks);
+  EXPECT_EQ(KernelName::parse("soft_cap41F00000_1024_f32").cap, 30.0f);
+  EXPECT_EQ(KernelName::parse("scale_x3E800000_1024_f32").factor, 0.25f);
+  EXPECT_EQ(KernelName::parse("embedding_bf16_nk_96_x41200000").factor, 10.0f);
+  EXPECT_EQ(KernelName::parse("embedding_bf16_nk_96").factor, 1.0f);
+  EXPECT_TRUE(KernelName::parse("gated_gelu_bf16_bf16_nk_96x160_m8").gelu);
+  EXPECT_EQ(KernelName::parse("gated_activation_gelu_tanh_160_f32").op, Op::GatedActivation);
+  EXPECT_FALSE(KernelName::parse("gated_bf16_bf16_nk_96x160_m8").gelu);
   for (const char *name : {"softmax_10", "linear_fp8_10x20", "attention_9_f32", "", "rope_append_9", "linear"})
     EXPECT_THROW(KernelName::parse(name), Error) << name;
 }

@@ -212,7 +212,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     then neighbours ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)); it does not depend on R. Rows that come out of a dot with
     arith bf16 are summed in an order fixed by the target.
 
-    Constraint: C is 8 times a power of two.
+    Constraint: C is 8 times a power of two, or, of a matrix on a GPU, of 8.
 
     Example: `%m = tile.reduce max %s : vector<4x16xf32> -> vector<4xf32>`
   }];

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 #include <limits>
@@ -281,7 +282,8 @@ bool llmc::takesWarpgroups(const AttentionShape &s, int64_t rows) {
 /// Of a kernel for warpgroups: all columns of V, longer steps.
 static AttentionShape wideShape(AttentionShape s) {
   s.vParts = 1;
-  s.pages = s.headDim > 192 ? 2 : s.headDim > 128 ? 4 : 8; // what the registers of 64 rows leave to scores
+  // What the registers of 64 rows leave to scores; quotients by other groups than powers of two take more.
+  s.pages = s.headDim > 192 ? (llvm::isPowerOf2_64(s.group) ? 3 : 2) : s.headDim > 128 ? 4 : 8;
   s.splits = true;
   return s;
 }

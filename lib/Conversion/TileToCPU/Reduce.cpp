@@ -66,6 +66,8 @@ struct LowerReduce : OpConversionPattern<tile::ReduceOp> {
     Machine machine = static_cast<const Converter *>(getTypeConverter())->machine;
     Emitter e(rewriter, op.getLoc(), machine);
     auto type = cast<VectorType>(op.getSource().getType());
+    if (!llvm::isPowerOf2_64(type.getShape().back()))
+      return op.emitOpError("expected a power of two columns on a CPU, got ") << type.getShape().back();
     int64_t rows = type.getRank() == 2 ? type.getDimSize(0) : 1;
     ValueRange pieces = adaptor.getSource();
     int64_t perRow = pieces.size() / rows;

@@ -69,8 +69,8 @@ struct RowPlace {
 
 class Rows {
 public:
-  Rows(Emitter &e, OpBuilder &b, Location loc, const MemoryBlock &block, const Layout &layout, bool clamp)
-      : e(e), b(b), loc(loc), block(block), layout(layout), clamp(clamp) {}
+  Rows(Emitter &e, OpBuilder &b, Location loc, const MemoryBlock &block, const Layout &layout, bool clamp, bool here = false)
+      : e(e), b(b), loc(loc), block(block), layout(layout), clamp(clamp), here(here) {}
 
   const RowPlace &operator[](int32_t constant) {
     auto found = places.find(constant);
@@ -83,6 +83,8 @@ private:
       return {};
     RowPlace place;
     place.row = e.coordinate(layout.row, constant);
+    if (here)
+      place.row = computedHere(place.row);
     if (clamp && layout.rowsPadded)
       place.row = arith::MinUIOp::create(b, loc, place.row, e.index(layout.rows - 1));
     place.outer = place.row;
@@ -107,7 +109,18 @@ private:
   const MemoryBlock &block;
   const Layout &layout;
   bool clamp;
+  bool here;
   std::map<int32_t, RowPlace> places;
+
+  /// What is computed from the result is computed behind what stands before, and takes no registers there.
+  Value computedHere(Value x) {
+    Value narrow = arith::IndexCastUIOp::create(b, loc, b.getI32Type(), x);
+    Value same = LLVM::InlineAsmOp::create(b, loc, b.getI32Type(), narrow, "mov.b32 $0, $1;", "=r,r", /*has_side_effects=*/true,
+                                           /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                           LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr())
+                     .getRes();
+    return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), same);
+  }
 };
 
 } // namespace
@@ -169,7 +182,8 @@ LogicalResult Emitter::emitLoad(tile::LoadOp op) {
     block.rowStride = block.colStride;
     block.colStride = 0;
   }
-  Rows rows(*this, b, loc, block, layout, /*clamp=*/true);
+  bool quotients = layout.kind == Layout::Rows && block.nested; // of row numbers: they stand behind loops that need the registers
+  Rows rows(*this, b, loc, block, layout, /*clamp=*/true, /*here=*/quotients);
   Type element = vector.getElementType();
   Values results(layout.size());
   for (auto &[row, items] : itemsByRow(layout)) {

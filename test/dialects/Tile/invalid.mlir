@@ -119,8 +119,17 @@ tile.kernel @scales(%w: memref<36x18x320xi8>, %rows: index, %unit: index) {
 
 tile.kernel @reduce(%rows: index, %unit: index) {
   %a = arith.constant dense<0.0> : vector<4x12xf32>
-  // expected-error @+1 {{expected 8 times a power of two columns, got 12}}
+  // expected-error @+1 {{expected a multiple of 8 columns, got 12}}
   %r = tile.reduce add %a : vector<4x12xf32> -> vector<4xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @reduce_row(%rows: index, %unit: index) {
+  %a = arith.constant dense<0.0> : vector<24xf32>
+  // expected-error @+1 {{expected 8 times a power of two columns, got 24}}
+  %r = tile.reduce add %a : vector<24xf32> -> f32
   tile.return
 }
 

@@ -3,7 +3,8 @@
 
   make-kernel-check-models.py OUT_DIR COUNT SEED
 
-Writes OUT_DIR/000-FAMILY-STORAGE, ... and OUT_DIR/list.txt with a line "FOLDER STORAGE" each; STORAGE is for --random-storage.
+Writes OUT_DIR/000-FAMILY-STORAGE, ... and OUT_DIR/list.txt with a line "FOLDER STORAGE" each; STORAGE is for --random-storage
+(of fp8 bf16: there config.json asks for e4m3).
 Hidden, ffn and vocabulary are no multiples of a tile (64 or 128 rows or columns): 16 times an odd number, or 32 times one where the
 storage has blocks of 32, 256 times one where it has blocks of 256; odd. What attention takes and gives is heads * head_dim wide, which with heads of 64 and more is a multiple
 of 64; rows that are no whole blocks of 256 get llmc's fallback of 32. Only the standard library; the same shapes everywhere.
@@ -15,7 +16,7 @@ import sys
 
 HEAD_DIMS = [16, 48, 64, 64, 80, 96, 128, 128, 256]
 GROUPS = [1, 2, 3, 5, 7, 8]
-STORAGES = ["bf16", "f16", "f32", "q4_0", "q4_1", "q8_0", "q5_0", "q5_1", "iq4_nl", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_xs"]
+STORAGES = ["bf16", "f16", "f32", "q4_0", "q4_1", "q8_0", "q5_0", "q5_1", "iq4_nl", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_xs", "fp8"]
 FAMILIES = ["llama", "llama", "qwen2", "mistral", "gemma2", "granite_swa"]
 CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "mistral": "MistralForCausalLM",
            "gemma2": "Gemma2ForCausalLM", "granite_swa": "GraniteSWAForCausalLM"}
@@ -52,6 +53,12 @@ def shape(rng, storage):
         "tie_word_embeddings": rng.random() < 0.5,
         "hidden_act": "silu",
     }
+    if storage == "fp8":  # a GPU takes more than 128 columns
+        config["quantization_config"] = {"quant_method": "fbgemm_fp8"}
+        for key in ("hidden_size", "intermediate_size"):
+            config[key] += 128
+        config["num_key_value_heads"] = kv = kv + -(-144 // (group * head_dim))
+        config["num_attention_heads"] = kv * group
     if family == "gemma2":
         config.update(hidden_activation="gelu_pytorch_tanh", query_pre_attn_scalar=rng.choice([head_dim, 24]),
                       attn_logit_softcapping=rng.choice([1.5, 50.0]), sliding_window=odd(rng, 250))
@@ -80,7 +87,7 @@ def main():
         with open(os.path.join(folder, "config.json"), "w") as file:
             json.dump(config, file, indent=1)
             file.write("\n")
-        lines.append(f"{os.path.basename(folder)} {storage}\n")
+        lines.append(f"{os.path.basename(folder)} {'bf16' if storage == 'fp8' else storage}\n")
     with open(os.path.join(out, "list.txt"), "w") as file:
         file.writelines(lines)
 

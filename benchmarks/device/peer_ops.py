@@ -2,11 +2,12 @@
 """The operations of a prompt, one by one: llmc's launches beside torch's kernels (cuBLAS; cuDNN, flash) on the same shapes.
 
   peer_ops.py EXE... [--products 128,256,512,1024,2048,8192] [--attention 512,2048,8192,16384] [--rounds 2]
-EXE is a package of bf16 weights of which EXE.json is the config.json (scripts/make-op-shapes.py). Both sides are measured alike: a
+EXE is a package of bf16 or e4m3 weights of which EXE.json is the config.json (scripts/make-op-shapes.py). Both sides are measured alike: a
 CUDA graph of the op of all layers, each with a weight of its own (together they exceed the card's L2 cache), its second replay after
 a rest of 8 ms, the median of bursts (EXE bench --profile --bursts): as many launches on both sides, since the card's clock falls
 within milliseconds. What llmc fuses (gate with up and the activation, sums with the residual) counts as part of the product;
-torch's is the product alone. Of attention (causal) the fastest of torch's cuDNN and flash and, where python3 has vllm, its
+torch's is the product alone. Of e4m3 weights it is torch._scaled_mm with scales of rows, the faster of its two ways to add; the
+rounding of activations counts on neither side. Of attention (causal) the fastest of torch's cuDNN and flash and, where python3 has vllm, its
 FlashAttention 3.
 The two take turns; of each the median of the rounds counts. One line of JSON for each package and number of tokens, the last line
 has the ratios (more than 1: llmc is faster).
@@ -32,6 +33,7 @@ class Shape:
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
             c = json.load(file)
+        self.fp8 = "quantization_config" in c
         self.layers = c["num_hidden_layers"]
         self.heads, self.kv_heads, self.dim = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
         hidden, ffn, wide = c["hidden_size"], c["intermediate_size"], self.heads * self.dim
@@ -89,6 +91,15 @@ def product_seconds(tokens, count, rows, columns):
     return graph_seconds([lambda w=w: F.linear(x, w) for w in weights])
 
 
+def fp8_product_seconds(tokens, count, rows, columns):
+    """The same of e4m3 operands with a scale for each row of both."""
+    made = lambda n: (torch.randn(n, columns, device="cuda") * 100).clamp(-448, 448).to(torch.float8_e4m3fn)
+    weights, x = [made(rows) for _ in range(count)], made(tokens)
+    ours, theirs = torch.rand(tokens, 1, device="cuda") + 0.5, torch.rand(1, rows, device="cuda") + 0.5
+    return min(graph_seconds([lambda w=w: torch._scaled_mm(x, w.t(), ours, theirs, out_dtype=torch.bfloat16, use_fast_accum=fast)
+                              for w in weights]) for fast in (False, True))
+
+
 def flash_attention_3():
     """Its function, or None."""
     try:
@@ -130,14 +141,16 @@ def measure(exe, shape, tokens, rounds, ops, file):
                 seconds, peer[op] = attention_seconds(shape, tokens)
                 theirs.append(seconds)
             else:
-                theirs.append(product_seconds(tokens, shape.layers, *shape.products[op]))
+                seconds = fp8_product_seconds if shape.fp8 else product_seconds
+                theirs.append(seconds(tokens, shape.layers, *shape.products[op]))
+                peer[op] = "_scaled_mm" if shape.fp8 else "cublas"
         torch.cuda.empty_cache()
     result = {}
     for op, (mine, theirs) in samples.items():
         a, b = statistics.median(mine), statistics.median(theirs)
         tflop = shape.flops(op, tokens) * 1e-12
         result[op] = {"us": round(1e6 * a, 1), "peer_us": round(1e6 * b, 1), "tflop_s": round(tflop / a, 1),
-                      "peer_tflop_s": round(tflop / b, 1), "peer": peer.get(op, "cublas"), "ratio": round(b / a, 3)}
+                      "peer_tflop_s": round(tflop / b, 1), "peer": peer[op], "ratio": round(b / a, 3)}
     return result
 
 
@@ -152,7 +165,7 @@ def main():
     parser.add_argument("--attention", type=counts, default=[512, 2048, 8192, 16384], metavar="TOKENS")
     parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
-    ratios = {"products": [], "random products": [], "attention": []}
+    ratios = {"products": [], "fp8 products": [], "random products": [], "attention": []}
     with tempfile.TemporaryDirectory() as folder:
         for exe in map(os.path.abspath, args.exe):
             name, shape = os.path.basename(exe), Shape(exe + ".json")
@@ -162,7 +175,8 @@ def main():
                 found = measure(exe, shape, tokens, args.rounds, ops, os.path.join(folder, "profile.json"))
                 print(json.dumps({"shape": name, "tokens": tokens, **found}), flush=True)
                 for op, figures in found.items():
-                    ratios["attention" if op == "attn" else "random products" if drawn else "products"].append(figures["ratio"])
+                    products = "random products" if drawn else "fp8 products" if shape.fp8 else "products"
+                    ratios["attention" if op == "attn" else products].append(figures["ratio"])
     print(json.dumps({"card": torch.cuda.get_device_name(), "torch": torch.__version__,
                       **{kind: {"geometric_mean": round(statistics.geometric_mean(r), 3), "least": min(r), "count": len(r)}
                          for kind, r in ratios.items() if r}}))

@@ -19,7 +19,7 @@ void ModelFlags::add(Flags &flags) {
   options.maxTokens = options.maxSeqs = options.maxLogits = 0; // of the target
   flags.section("numerics and limits");
   flags.choice("compute", options.compute, {"default", "f32", "q8"},
-               "default: int16 activations for quantised weights, bf16 for bf16 and e4m3; q8: int8; f32: everything; GPU: bf16 only");
+               "default: int16 activations for quantised weights, bf16 for bf16 and e4m3; q8: int8; f32: everything; GPU: bf16, e4m3 for e4m3");
   flags.choice("quantize", options.quantize, {"fp8"},
                "fp8: matrices of the layers from f32, f16 or bf16 to e4m3 with a scale for each row (default: as they are stored)");
   flags.choice("kv-type", options.kvType, {"bf16", "f32"}, "elements of the KV cache (bf16; f32 under --compute=f32)");

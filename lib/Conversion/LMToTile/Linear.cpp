@@ -167,9 +167,18 @@ struct ScaledPanels {
   int64_t which = 0, ofPair = 1;
 };
 
-/// y[token, column] times the scale of the weight's row, with e4m3 activations also that of theirs. The former lie behind the codes of each
+/// [tokens, p.columns()]: the scales of e4m3 activations, one number a row, seen as a row of them; null: there are none.
+static Value scalesOfRows(KernelBuilder &k, const Product &p, Value row, int64_t tokens) {
+  if (p.arith != lm::Arith::E4M3)
+    return {};
+  auto same = StridedLayoutAttr::get(k.b.getContext(), 0, {LLMC_PAD, 0});
+  Value scales = tile::ViewOp::create(k.b, k.loc, MemRefType::get({ShapedType::kDynamic, p.columns()}, k.f32(), same), k.buffer(1), 0);
+  return k.load(k.vec({tokens, p.columns()}), scales, {row, k.index(0)});
+}
+
+/// y[token, column] times the scale of the weight's row, and that of the token if it has one. The former lie behind the codes of each
 /// panel of 16 rows.
-static Value scale(KernelBuilder &k, const Product &p, Value y, ScaledPanels panels, Value row, int64_t tokens) {
+static Value scale(KernelBuilder &k, const Product &p, Value y, ScaledPanels panels, Value ofTokens, int64_t tokens) {
   if (!p.scaled())
     return y;
   Value weights = k.buffer(p.weightBuffer);
@@ -180,12 +189,7 @@ static Value scale(KernelBuilder &k, const Product &p, Value y, ScaledPanels pan
   SmallVector<Value> place{k.index(panels.which), panels.first, k.index(0)};
   Value ofRows = p.panels == 1 ? k.load(k.vec({16}), all, place) : k.reshape(k.load(k.vec({p.panels, 16}), all, place), {p.columns()});
   Value factor = k.spread(ofRows, {tokens, p.columns()});
-  if (p.arith == lm::Arith::E4M3) { // one number a row, seen as a row of them
-    auto same = StridedLayoutAttr::get(k.b.getContext(), 0, {LLMC_PAD, 0});
-    Value scales = tile::ViewOp::create(k.b, k.loc, MemRefType::get({ShapedType::kDynamic, p.columns()}, k.f32(), same), k.buffer(1), 0);
-    factor = k.mul(k.load(k.vec({tokens, p.columns()}), scales, {row, k.index(0)}), factor);
-  }
-  return k.mul(y, factor);
+  return k.mul(y, ofTokens ? k.mul(ofTokens, factor) : factor);
 }
 
 /// Writes y to the columns from `column` on of the rows from `row` on.
@@ -368,7 +372,7 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
           Value panel = p.panels == 1 ? unit : k.mulIndex(unit, p.panels);
           Value y = accumulate(k, p, PanelPlace{k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule)[0];
-          y = scale(k, p, y, {panel}, row, tokens);
+          y = scale(k, p, y, {panel}, scalesOfRows(k, p, row, tokens), tokens);
           Value column = k.mulIndex(unit, p.columns());
           if (bias) {
             Value b = k.load(k.vec({p.columns()}), k.buffer(biasBuffer), {k.index(0), column});
@@ -434,8 +438,9 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
           else
             for (int64_t which : {0, 1})
               sums.push_back(accumulate(k, p, place(which), row, tokens, schedule)[0]);
+          Value ofTokens = scalesOfRows(k, p, row, tokens);
           for (int64_t which : {0, 1})
-            sums[which] = scale(k, p, sums[which], {p.panels == 1 ? unit : k.mulIndex(unit, p.panels), which, 2}, row, tokens);
+            sums[which] = scale(k, p, sums[which], {p.panels == 1 ? unit : k.mulIndex(unit, p.panels), which, 2}, ofTokens, tokens);
           Value column = k.mulIndex(unit, p.columns());
           writeColumns(k, p, rounded(k, gated(k, op.getActivation(), sums[0], sums[1])), k.buffer(out), row, column);
           if (ragged) // every unit writes the same zeros: no condition, no race in values

@@ -82,6 +82,33 @@ struct LowerEmbedding : OpRewritePattern<lm::EmbeddingOp> {
   }
 };
 
+/// x in e4m3: codes of `step` columns each and the scale of the row, to the buffers from `first` on. Parts of a row in registers come as
+/// `held`; else `part` computes the columns from one on, twice.
+static void writeRowE4M3(KernelBuilder &k, int64_t columns, int64_t step, unsigned first, ArrayRef<Value> held,
+                         llvm::function_ref<Value(Value column)> part) {
+  auto larger = [&](Value largest, Value x) { return k.max(largest, math::AbsFOp::create(k.b, k.loc, x)); };
+  Value largest = k.splat({step}, 0.0);
+  if (held.empty())
+    largest = k.loop(k.index(0), k.index(pad32(columns)), step, {largest}, [&](Value column, ValueRange state) -> KernelBuilder::Values {
+      return {larger(state[0], part(column))};
+    })[0];
+  for (Value x : held)
+    largest = larger(largest, x);
+  Value a = k.max(k.reduce(tile::Reduction::Max, largest), k.number(0x1p-100)), row = k.unit();
+  Value inverse = k.spread(k.div(k.number(448.0), a), {step});
+  auto rows = cast<MemRefType>(k.buffer(first).getType());
+  Value codes = tile::ViewOp::create(k.b, k.loc, MemRefType::get(rows.getShape(), k.b.getI8Type()), k.buffer(first), 0);
+  auto write = [&](Value x, Value column) {
+    Value code = arith::TruncFOp::create(k.b, k.loc, k.vecOf({step}, k.b.getType<Float8E4M3FNType>()), k.mul(x, inverse));
+    k.store(arith::BitcastOp::create(k.b, k.loc, k.vecOf({step}, k.b.getI8Type()), code), codes, {row, column});
+  };
+  for (auto [i, x] : llvm::enumerate(held))
+    write(x, k.index(static_cast<int64_t>(i) * step));
+  if (held.empty())
+    forEachStep(k, columns, step, [&](Value column) { write(part(column), column); });
+  k.store(k.div(a, k.number(448.0)), k.buffer(first + 1), {row, k.index(0)});
+}
+
 constexpr int64_t kHeldSteps = 16, kHeldColumns = 8192; // of a row in registers
 
 struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
@@ -108,6 +135,8 @@ struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
         xs.push_back(k.load(k.vec({step}), k.buffer(0), {row, k.index(i * step)}));
         ws.push_back(k.load(k.vec({step}), k.buffer(1), {k.index(0), k.index(i * step)}));
       }
+      if (held && format == lm::Format::E4M3)
+        return writeRowE4M3(k, columns, step, 2, normalise(k, xs, ws, columns, eps), {});
       if (held) {
         for (auto [i, y] : llvm::enumerate(normalise(k, xs, ws, columns, eps)))
           writeColumns(k, y, format, 2, row, k.index(static_cast<int64_t>(i) * step));
@@ -119,11 +148,14 @@ struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
         return {k.fma(x, x, acc[0])};
       })[0];
       Value factor = normFactor(k, squares, columns, eps);
-      forEachStep(k, columns, step, [&](Value column) {
+      auto normal = [&](Value column) {
         Value x = k.load(k.vec({step}), k.buffer(0), {row, column});
         Value w = k.load(k.vec({step}), k.buffer(1), {k.index(0), column});
-        writeColumns(k, k.mul(k.mul(x, factor), w), format, 2, row, column);
-      });
+        return k.mul(k.mul(x, factor), w);
+      };
+      if (format == lm::Format::E4M3)
+        return writeRowE4M3(k, columns, step, 2, {}, normal);
+      forEachStep(k, columns, step, [&](Value column) { writeColumns(k, normal(column), format, 2, row, column); });
     };
     uint32_t left = held && format == lm::Format::BF16 ? rowsNormedByUsers(op) : 0;
     if (left) // to the product behind
@@ -132,6 +164,36 @@ struct LowerRMSNorm : OpRewritePattern<lm::RMSNormOp> {
     rt::DispatchOp norm = dispatch.replace(rewriter);
     if (left)
       markNormed(norm, eps, left);
+    return success();
+  }
+};
+
+/// To e4m3: from f32, or from bf16.
+struct LowerQuantizeE4M3 : OpRewritePattern<lm::QuantizeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lm::QuantizeOp op, PatternRewriter &rewriter) const override {
+    if (!isa<Float8E4M3FNType>(getElementTypeOrSelf(op.getCodes())))
+      return rewriter.notifyMatchFailure(op, "no e4m3");
+    int64_t columns = columnsOf(op.getInput()), step = stepColumns(op, columns);
+    Type element = getElementTypeOrSelf(op.getInput());
+    Dispatch dispatch(op, rowsOf(op.getInput()));
+    dispatch.inputs.push_back(op.getInput());
+    MLIRContext *context = op.getContext();
+    SmallVector<Type> buffers{rowsType(context, columns, element)};
+    llvm::append_range(buffers, formatTypes(context, columns, lm::Format::E4M3));
+    std::string name = "quantize_" + std::to_string(columns) + (element.isF32() ? "_e4m3" : "_bf16_e4m3");
+    dispatch.variant(kAllRows, 1, 1, name, buffers, [&](KernelBuilder &k) {
+      auto part = [&](Value column) -> Value {
+        Value x = k.load(k.vecOf({step}, element), k.buffer(0), {k.unit(), column});
+        return element.isF32() ? x : arith::ExtFOp::create(k.b, k.loc, k.vec({step}), x).getResult();
+      };
+      SmallVector<Value> held;
+      if (pad32(columns) / step <= kHeldSteps && columns <= kHeldColumns)
+        for (int64_t column = 0; column < pad32(columns); column += step)
+          held.push_back(part(k.index(column)));
+      writeRowE4M3(k, columns, step, 1, held, part);
+    });
+    dispatch.replace(rewriter);
     return success();
   }
 };
@@ -205,6 +267,7 @@ struct LowerGatherRows : OpRewritePattern<lm::GatherRowsOp> {
 void llmc::populateRowPatterns(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<LowerEmbedding, LowerRMSNorm, LowerGatherRows>(context);
+  patterns.add<LowerQuantizeE4M3>(context, /*benefit=*/2);
   patterns.add<LowerGroups<lm::QuantizeOp>>(context, [](lm::QuantizeOp) { return std::string("quantize"); },
                                             [](KernelBuilder &, lm::QuantizeOp, ArrayRef<Value> x) { return x[0]; });
   patterns.add<LowerGroups<lm::RoundOp>>(context, [](lm::RoundOp) { return std::string("round"); },

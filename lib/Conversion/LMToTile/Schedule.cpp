@@ -177,8 +177,9 @@ static bool fits(const LinearSchedule &tile, Epilogue epilogue) {
 }
 
 /// Of more than 64 tokens: for every number of them the tile that fills the card best, or the one `wanted`, if it is for such products.
+/// `measured`: by times that the table of measured ones corrects.
 static llvm::SmallVector<LinearSchedule> tilesForMany(llvm::ArrayRef<LinearSchedule> table, Epilogue epilogue, int64_t panels, int64_t k,
-                                                      llvm::StringRef wanted = {}) {
+                                                      llvm::StringRef wanted = {}, bool measured = true) {
   constexpr uint32_t kMost = 8192, kStep = 64;
   constexpr int64_t kPerMille = 15; // so much better has another tile to be: the times are not exact
   llvm::SmallVector<LinearSchedule> tiles;
@@ -189,7 +190,9 @@ static llvm::SmallVector<LinearSchedule> tilesForMany(llvm::ArrayRef<LinearSched
     tiles = {*found};
   llvm::SmallVector<LinearSchedule> classes{tiles.front()};
   for (uint32_t rows = 2 * kStep; rows <= kMost; rows += kStep) {
-    auto time = [&](const LinearSchedule &tile) { return correctedTimeOf(tile, rows, panels, k, epilogue); };
+    auto time = [&](const LinearSchedule &tile) {
+      return measured ? correctedTimeOf(tile, rows, panels, k, epilogue) : timeOf(tile, rows, panels, k, epilogue);
+    };
     const LinearSchedule &best = *std::min_element(tiles.begin(), tiles.end(), [&](const LinearSchedule &x, const LinearSchedule &y) {
       return time(x) != time(y) ? time(x) < time(y) : x.tokens > y.tokens;
     });
@@ -270,6 +273,29 @@ static llvm::SmallVector<LinearSchedule> tensorCoreSchedules(Epilogue epilogue, 
   return classes;
 }
 
+/// e4m3: pipelines for any number of tokens. A step has the bytes and takes the time of 64 k of bf16, but is 128 k; so all that is said of k
+/// above is said of half of it.
+static llvm::SmallVector<LinearSchedule> e4m3Schedules(Epilogue epilogue, int64_t panels, int64_t k, llvm::StringRef wanted) {
+  bool gated = epilogue == Epilogue::Gated;
+  int64_t halves = llvm::divideCeil(k, 2);
+  llvm::SmallVector<LinearSchedule> table = warpgroups(kWarpgroups, gated), classes;
+  llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels == 12; }); // no registers for scales
+  for (const LinearSchedule &tile : table)
+    if (tile.pipelined && tile.maxRows <= 16)
+      classes.push_back(tile);
+  for (const LinearSchedule &tile : kFewNarrow)
+    if (!gated && halves > 64 * tile.parts && timeOfFew(tile, panels, halves, gated) < timeOfFew(classes.back(), panels, halves, gated))
+      classes.back() = tile;
+  llvm::SmallVector<LinearSchedule> many = tilesForMany(table, epilogue, panels, halves, wanted, /*measured=*/false);
+  llvm::append_range(classes, tilesForFew(gated, panels, halves));
+  if (classes.back().name == many.front().name) // one class
+    classes.pop_back();
+  llvm::append_range(classes, many);
+  for (LinearSchedule &x : classes)
+    x.stepK *= 2;
+  return classes;
+}
+
 std::vector<std::string> llmc::linearTileNames() {
   std::vector<std::string> names;
   for (const LinearSchedule &tile : kWarpgroups)
@@ -283,6 +309,8 @@ llvm::SmallVector<LinearSchedule> llmc::pairSchedules() { return llvm::SmallVect
 llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wide, Epilogue epilogue, int64_t panels, int64_t k, bool unpacks,
                                                          llvm::StringRef wanted) {
   using Table = llvm::ArrayRef<LinearSchedule>;
+  if (arith == lm::Arith::E4M3)
+    return e4m3Schedules(epilogue, panels, k, wanted);
   if (arith == lm::Arith::BF16 && wide)
     return tilesFor(warpgroups(kWarpgroups, epilogue == Epilogue::Gated), epilogue, panels, k, wanted);
   if (arith == lm::Arith::BF16)

@@ -143,7 +143,7 @@ void Assignment::mark(Operation *op) {
 FailureOr<Layout> Assignment::decide(Value value, const Shape &cta) {
   auto type = cast<VectorType>(value.getType());
   const Class &fact = classOf(value);
-  if (type.getRank() == 1) {
+  if (type.getRank() == 1 || fact.columnsOf) { // columns may come from memory in rows
     if (fact.pages)
       return full(type.getDimSize(0));
     if (fact.rowsOf && fact.columnsOf)

@@ -194,16 +194,16 @@ static FailureOr<Attribute> tensorMap(Operation *op, Value source, ArrayRef<int6
   }
   auto buffer = dyn_cast<BlockArgument>(source);
   SmallVector<int64_t> strides;
-  int64_t offset, rank = memref.getRank();
+  int64_t offset, rank = memref.getRank(), bytes = memref.getElementTypeBitWidth() / 8;
   if (!buffer || failed(memref.getStridesAndOffset(strides, offset)) || strides.back() != 1)
     return op->emitOpError("expected one of the kernel's buffers, its last dimension contiguous");
-  SmallVector<int64_t, 19> numbers{static_cast<int64_t>(buffer.getArgNumber()), LLMC_BF16, rank, kRowBytes};
+  SmallVector<int64_t, 19> numbers{static_cast<int64_t>(buffer.getArgNumber()), bytes == 1 ? LLMC_I8 : LLMC_BF16, rank, kRowBytes};
   constexpr int64_t kEndless = int64_t(1) << 24; // rows: the arena is padded to what tiles read
   SmallVector<int64_t, 5> dims(5, 0), steps(5, 0), box(5, 0);
   for (int64_t i = 0; i < rank; ++i) {
     int64_t from = rank - 1 - i, size = memref.getDimSize(from);
     dims[i] = ShapedType::isDynamic(size) ? kEndless : size;
-    steps[i] = strides[from] * 2;
+    steps[i] = strides[from] * bytes;
     box[i] = wanted[from];
   }
   numbers.append(dims);
@@ -309,7 +309,7 @@ static Value joined(OpBuilder &b, Location loc, const Values &chains, size_t eac
 LogicalResult Emitter::emitWarpgroupDot(tile::WarpgroupDotOp op) {
   auto tokens = cast<tile::RingType>(op.getA().getType());
   Value slot = slotOf(scalar(op.getRoundA()), tokens.getStages()).first;
-  // 16 k are 32 bytes further in each row.
+  // 16 k of bf16, or 32 of e4m3, are 32 bytes further in each row.
   return startProducts(op, op.getAcc(), descriptor(op.getA(), slot, {}), 2, tokens.getRows(), op.getB(), op.getRoundB());
 }
 
@@ -326,6 +326,9 @@ LogicalResult Emitter::startProducts(Operation *op, Value acc, Value tokens, int
     weights.push_back(descriptor(ring, slotB, add(first, 16 * cta.warps() * block)));
     chains.push_back(blocks == 1 ? scalar(acc) : registersOf(b, loc, scalar(acc), each * block, each));
   }
+  auto dot = dyn_cast<tile::WarpgroupDotOp>(op);
+  bool e4m3 = dot && dot.getArith() == tile::DotArith::E4M3;
+  NVVM::WGMMATypes operand = e4m3 ? NVVM::WGMMATypes::e4m3 : NVVM::WGMMATypes::bf16;
   NVVM::WgmmaFenceAlignedOp::create(b, loc);
   for (int64_t step = 0; step < 4; ++step)
     for (auto [chain, start] : llvm::zip_equal(chains, weights)) {
@@ -333,8 +336,8 @@ LogicalResult Emitter::startProducts(Operation *op, Value acc, Value tokens, int
         return step ? arith::AddIOp::create(b, loc, start, arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(by * step))).getResult() : start;
       };
       chain = NVVM::WgmmaMmaAsyncOp::create(b, loc, chain.getType(), chain, advanced(start, 2), advanced(tokens, advance),
-                                            NVVM::MMAShapeAttr::get(b.getContext(), 64, static_cast<int>(2 * each), 16), NVVM::WGMMATypes::bf16,
-                                            NVVM::WGMMATypes::bf16, NVVM::WGMMATypes::f32, NVVM::WGMMAScaleOut::one,
+                                            NVVM::MMAShapeAttr::get(b.getContext(), 64, static_cast<int>(2 * each), e4m3 ? 32 : 16), operand,
+                                            operand, NVVM::WGMMATypes::f32, NVVM::WGMMAScaleOut::one,
                                             NVVM::WGMMAScaleIn::one, NVVM::WGMMAScaleIn::one, NVVM::MMALayout::row, NVVM::MMALayout::col,
                                             NVVM::MMAIntOverflowAttr());
     }

@@ -112,6 +112,20 @@ Value Emitter::emitMath(Operation *op, ValueRange operands) {
   return b.create(state)->getResult(0);
 }
 
+/// To the nearest even, as bytes; the instruction takes two (PTX ISA 9.7.9.21).
+Values Emitter::toE4M3(const Values &floats) {
+  Values codes;
+  for (size_t i = 0; i < floats.size(); i += 2) {
+    Value high = i + 1 < floats.size() ? floats[i + 1] : floats[i];
+    Value both = assembly("cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;", "=h,f,f", b.getI16Type(), {high, floats[i]});
+    codes.push_back(arith::TruncIOp::create(b, loc, b.getI8Type(), both));
+    if (i + 1 < floats.size())
+      codes.push_back(arith::TruncIOp::create(b, loc, b.getI8Type(),
+                                              arith::ShRUIOp::create(b, loc, both, arith::ConstantOp::create(b, loc, b.getI16IntegerAttr(8)))));
+  }
+  return codes;
+}
+
 LogicalResult Emitter::emitElementwise(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     if (!isa<VectorType>(constant.getType()))
@@ -133,6 +147,14 @@ LogicalResult Emitter::emitElementwise(Operation *op) {
     return success();
   }
   const Layout &layout = layouts.of(result);
+  if (isa<arith::TruncFOp>(op) && isa<Float8E4M3FNType>(scalarOf(result.getType()))) {
+    set(result, toE4M3(regsIn(op->getOperand(0), layout)));
+    return success();
+  }
+  if (isa<arith::BitcastOp>(op) && isa<Float8E4M3FNType>(scalarOf(op->getOperand(0).getType()))) { // bytes already
+    set(result, regs(op->getOperand(0)));
+    return success();
+  }
   SmallVector<Values> operands;
   for (Value operand : op->getOperands())
     operands.push_back(isa<VectorType>(operand.getType()) ? regsIn(operand, layout) : Values(layout.size(), scalar(operand)));

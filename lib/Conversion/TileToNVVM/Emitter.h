@@ -63,6 +63,7 @@ private:
   // Elementwise.cpp
   mlir::LogicalResult emitElementwise(mlir::Operation *op);
   mlir::Value emitMath(mlir::Operation *op, mlir::ValueRange operands);
+  Values toE4M3(const Values &floats);
   mlir::LogicalResult emitBroadcast(mlir::Operation *op, mlir::Value source);
   mlir::LogicalResult emitPairOrder(tile::PairOrderOp op);
 

@@ -182,10 +182,20 @@ LogicalResult Emitter::emitLoad(tile::LoadOp op) {
     block.rowStride = block.colStride;
     block.colStride = 0;
   }
-  bool quotients = layout.kind == Layout::Rows && block.nested; // of row numbers: they stand behind loops that need the registers
-  Rows rows(*this, b, loc, block, layout, /*clamp=*/true, /*here=*/quotients);
   Type element = vector.getElementType();
   Values results(layout.size());
+  if (layout.kind == Layout::Columns && vector.getRank() == 2) { // whose columns lie in rows, one behind the other
+    Value inner = index(vector.getDimSize(1));
+    for (auto [result, place] : llvm::zip_equal(results, layout.regs)) {
+      Value column = coordinate(layout.col, place.second);
+      Value row = arith::DivUIOp::create(b, loc, column, inner), within = arith::RemUIOp::create(b, loc, column, inner);
+      result = load(element, at(start, add(mul(row, block.rowStride), mul(within, block.colStride))), block.elementBytes);
+    }
+    set(op.getResult(), results);
+    return success();
+  }
+  bool quotients = layout.kind == Layout::Rows && block.nested; // of row numbers: they stand behind loops that need the registers
+  Rows rows(*this, b, loc, block, layout, /*clamp=*/true, /*here=*/quotients);
   for (auto &[row, items] : itemsByRow(layout)) {
     const RowPlace place = rows[row];
     Value pointer = place.offset ? at(start, place.offset) : start;

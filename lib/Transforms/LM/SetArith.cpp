@@ -1,8 +1,8 @@
 //===- SetArith.cpp - the numerics contract of every product --------------===//
 //
 // The arithmetic follows from the weight's storage alone: never from the number of rows, the ISA or the
-// thread count, which may change between runs of one package (DESIGN D1). On a GPU every product is bf16: that is
-// what its matrix unit multiplies. On a CPU attention is, too, where no product of the model is more exact.
+// thread count, which may change between runs of one package (DESIGN D1). On a GPU every product is bf16, or e4m3 where
+// the weight is: that is what its matrix unit multiplies. On a CPU attention is, too, where no product of the model is more exact.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/LM/LM.h"
@@ -50,7 +50,7 @@ struct LMSetArithPass : llmc::lm::impl::LMSetArithPassBase<LMSetArithPass> {
     bool narrow = true;
     auto product = [&](auto op) {
       decide(op, weights);
-      narrow &= op.getArith() == Arith::BF16 || op.getArith() == Arith::Q8_G32;
+      narrow &= op.getArith() == Arith::BF16 || op.getArith() == Arith::E4M3 || op.getArith() == Arith::Q8_G32;
     };
     getOperation().walk([&](Operation *op) {
       if (auto linear = dyn_cast<LinearOp>(op))
@@ -73,11 +73,12 @@ private:
     if (!weight) // of a nested module, which is none of this pass's; lm-verify-decided reports the op
       return;
     Storage storage = packedStorage(weight);
-    if (target == "cuda" && storage == Storage::E4M3) {
-      weight.emitError() << "expected weights that are not e4m3 on a GPU, got @" << weight.getSymName();
+    constexpr int64_t kStep = 128; // of e4m3, on a GPU
+    if (int64_t columns = weight.getShape().back(); target == "cuda" && storage == Storage::E4M3 && columns <= kStep) {
+      weight.emitError() << "expected more than " << kStep << " columns of e4m3 on a GPU, got " << columns;
       return signalPassFailure();
     }
-    Arith arith = target == "cuda"   ? Arith::BF16
+    Arith arith = target == "cuda"   ? (storage == Storage::E4M3 ? Arith::E4M3 : Arith::BF16)
                   : compute == "f32" ? Arith::F32
                                      : defaultArith(storage);
     if (compute == "q8" && arith == Arith::Q16_G32)

@@ -39,7 +39,7 @@ using namespace llmc;
 
 namespace {
 
-constexpr int64_t kStepK = 64; // k of a slot
+constexpr int64_t kStepK = 64; // k of a slot, of bf16; columns of a ring
 constexpr int64_t kCrewSums = 128 * 128; // of a warpgroup
 constexpr int64_t kFewRows = 128; // up to so many, sums and addresses fit the registers that each thread of a CTA can have
 constexpr int64_t kEarlyRows = 64, kNarrowRows = 16, kFewRowsOfParts = 64;
@@ -63,7 +63,12 @@ struct Products {
   int64_t crews = 1;
 
   bool paired() const { return panels.size() == 2; }
-  bool codes() const { return format != tile::Format::BF16NK; } // the producers unpack them
+  bool codes() const { return tile::isQuantized(format); } // the producers unpack them
+  tile::DotArith arith() const { return format == tile::Format::E4M3NK ? tile::DotArith::E4M3 : tile::DotArith::BF16; }
+  int64_t stepK() const { return stepOf(arith()); }
+
+  /// k of a slot: as many as 128 bytes hold.
+  static int64_t stepOf(tile::DotArith arith) { return arith == tile::DotArith::E4M3 ? 2 * kStepK : kStepK; }
 };
 
 /// Whether two operands are the first and the second half of the same pairs of panels: [pairs, 2, 16, k] or [pairs, 2, records, bytes],
@@ -73,9 +78,10 @@ bool alternate(tile::LoadPackedOp first, tile::LoadPackedOp second) {
     return false;
   auto type = cast<MemRefType>(first.getMemref().getType());
   int64_t rank = type.getRank();
-  if ((rank != 4 && rank != 5) || type.getDimSize(1) != 2 || !type.getLayout().isIdentity())
+  bool codes = type.getElementType().isInteger(); // else rows of k, which may have something behind each panel
+  if ((rank != 4 && rank != 5) || type.getDimSize(1) != 2 || (!type.getLayout().isIdentity() && (codes || rank != 4)))
     return false;
-  if (type.getElementType().isBF16() ? type.getDimSize(rank - 2) != 16 : rank != 4)
+  if (codes ? rank != 4 : type.getDimSize(rank - 2) != 16)
     return false;
   for (int64_t i = 0; i < rank; ++i)
     if (i != 1 && first.getIndices()[i] != second.getIndices()[i])
@@ -124,7 +130,7 @@ bool followsByRows(tile::KernelOp kernel, Products &products) {
     if (auto scatter = dyn_cast<tile::ScatterOp>(op))
       return scatter.getFirst() == row;
     auto block = dyn_cast_or_null<VectorType>(load ? load.getType() : store ? store.getValue().getType() : Type());
-    if (block && block.getRank() == 2 && (load ? load.getIndices() : store.getIndices())[0] != row)
+    if (block && block.getRank() == 2 && block.getDimSize(0) == products.rows && (load ? load.getIndices() : store.getIndices())[0] != row)
       return false;
     // Where it branches the results have been computed, with their new types.
     return op->getNumRegions() ? isa<scf::IfOp>(op) && !op->getNumResults() : isa<tile::KernelOp>(op->getParentOp()) || !op->getNumResults();
@@ -171,20 +177,20 @@ const char *match(tile::KernelOp kernel, Products &products) {
       return "expected sums of nothing but products";
     auto left = dot.getA().getDefiningOp<tile::LoadOp>();
     auto panels = dot.getB().getDefiningOp<tile::LoadPackedOp>();
-    if (dot.getArith() != tile::DotArith::BF16 || !left || !panels || (products.left && products.left != left))
-      return "expected bf16 products with one left operand";
+    if ((dot.getArith() != tile::DotArith::BF16 && dot.getArith() != tile::DotArith::E4M3) || !left || !panels || (products.left && products.left != left))
+      return "expected bf16 or e4m3 products with one left operand";
     auto a = cast<VectorType>(dot.getA().getType());
     auto b = cast<tile::PackedType>(dot.getB().getType());
     products.columns = b.getN() * dots;
     products.format = b.getFormat();
     bool codes = tile::isQuantized(b.getFormat());
-    if (codes ? !unpacks(panels) || products.crews > 1 : b.getFormat() != tile::Format::BF16NK)
-      return "expected panels of bf16_nk, or of codes in whole records and no crews";
+    if (codes ? !unpacks(panels) || products.crews > 1 : b.getFormat() != tile::Format::BF16NK && b.getFormat() != tile::Format::E4M3NK)
+      return "expected panels of bf16_nk or e4m3_nk, or of codes in whole records and no crews";
     bool dense = dots == 1 && !codes; // other widths are for it
     bool halves = cast<MemRefType>(panels.getMemref().getType()).getRank() == 5 && products.columns == 64;
     bool fits = products.columns == 128 || halves || (dense && (products.columns == 64 || (products.columns == 192 && products.crews == 1)));
-    if (b.getK() != kStepK || !fits)
-      return "expected panels of 64 x 64, 64 x 128, 64 x 192 (of crews 64 x 64; bf16_nk) or two of 64 x 64 or 64 x 32";
+    if (b.getK() != Products::stepOf(dot.getArith()) || !fits)
+      return "expected panels of 64 x 64, 64 x 128, 64 x 192 (of crews 64 x 64; bf16_nk) or two of 64 x 64 or 64 x 32; of e4m3 128 k";
     if (a.getRank() != 2 || cast<MemRefType>(left.getMemref().getType()).getRank() != 2 || a.getDimSize(0) % 8 || a.getDimSize(0) > 256)
       return "expected a multiple of 8 rows, at most 256";
     products.left = left;
@@ -280,8 +286,10 @@ private:
   /// [pairs, 2, 16, k] as [pairs, half of the 16, which of the two, 8, k]; of several panels the same with all their eighths.
   Value interleavedPanels() {
     auto type = cast<MemRefType>(p.panels.front().getMemref().getType());
-    int64_t pairs = type.getDimSize(0), k = type.getShape().back(), rows = type.getRank() == 5 ? 16 * type.getDimSize(2) : 16;
-    auto layout = StridedLayoutAttr::get(b.getContext(), 0, {2 * rows * k, 8 * k, rows * k, k, 1});
+    int64_t pairs = type.getDimSize(0), k = type.getShape().back(), rows = type.getRank() == 5 ? 16 * type.getDimSize(2) : 16, offset;
+    SmallVector<int64_t> strides;
+    (void)type.getStridesAndOffset(strides, offset);
+    auto layout = StridedLayoutAttr::get(b.getContext(), 0, {strides[0], 8 * k, strides[1], k, 1});
     return tile::ViewOp::create(b, loc, MemRefType::get({pairs, rows / 8, 2, 8, k}, type.getElementType(), layout), p.panels.front().getMemref(), 0);
   }
 
@@ -348,20 +356,20 @@ private:
   }
 
   void copyTokens(tile::Again &here, Value round) {
-    tile::CopyAsyncOp::create(b, loc, p.left.getMemref(), here.values(p.left.getIndices()), ArrayRef<int64_t>{p.rows, kStepK}, tokens, round,
+    tile::CopyAsyncOp::create(b, loc, p.left.getMemref(), here.values(p.left.getIndices()), ArrayRef<int64_t>{p.rows, p.stepK()}, tokens, round,
                               pipeline);
   }
 
   void copyPanels(SmallVector<Value> indices, Value round) {
     // [panels, 16, k], or the view of pairs: whole panels.
-    SmallVector<int64_t> box{p.columns / 16, 16, kStepK};
+    SmallVector<int64_t> box{p.columns / 16, 16, p.stepK()};
     if (p.paired() && indices.size() == 5) { // [pair, which, panel, 0, k]
       Value eighth = arith::MulIOp::create(b, loc, indices[2], arith::ConstantIndexOp::create(b, loc, 2));
       indices = {indices[0], eighth, indices[1], indices[3], indices[4]};
-      box = {1, p.columns / 16, 2, 8, kStepK};
+      box = {1, p.columns / 16, 2, 8, p.stepK()};
     } else if (p.paired()) {
       indices.insert(indices.begin() + 1, indices[1]); // which of the two is 0, as the half is
-      box = {p.columns / 32, 2, 2, 8, kStepK};
+      box = {p.columns / 32, 2, 2, 8, p.stepK()};
     }
     tile::CopyAsyncOp::create(b, loc, panels, indices, box, weights, round, pipeline);
   }
@@ -401,6 +409,7 @@ private:
     for (Operation *op : after) // what the unit's sums are added to is asked for before they are done
       if (auto load = dyn_cast<tile::LoadOp>(op))
         here.values(load.getIndices());
+    llvm::SmallPtrSet<Operation *, 2> ahead = loadScales(after, here);
     Value behind = roundBehind(units), sum = multiply(here, units, behind);
     if (p.parts) {
       Value visit = arith::DivUIOp::create(b, loc, units.firstRound, p.loop.getUpperBound());
@@ -416,6 +425,8 @@ private:
       here.map(sums[0], sum);
     }
     for (Operation *op : after) {
+      if (ahead.contains(op))
+        continue;
       ownConstants(op, here);
       if (op == staged)
         tile::StoreStagedOp::create(b, loc, here.value(staged.getValue()), staged.getMemref(), here.values(staged.getIndices()),
@@ -431,6 +442,21 @@ private:
       loop.erase();
     if (p.own)
       p.own.erase();
+  }
+
+  /// Scales of the weight's rows, a few numbers a thread, are loaded before the products that they multiply.
+  llvm::SmallPtrSet<Operation *, 2> loadScales(ArrayRef<Operation *> after, tile::Again &here) {
+    llvm::SmallPtrSet<Operation *, 2> loads;
+    for (Operation *op : after) {
+      auto load = dyn_cast<tile::LoadOp>(op);
+      auto view = load ? load.getMemref().getDefiningOp<tile::ViewOp>() : tile::ViewOp();
+      if (p.arith() != tile::DotArith::E4M3 || !view || !cast<MemRefType>(view.getType()).hasStaticShape())
+        continue;
+      here.clone(view);
+      here.clone(load);
+      loads.insert(load);
+    }
+    return loads;
   }
 
   /// What consumers do before their first unit: ask for weights, wait for the kernels before this one, compute rows of their own, which
@@ -464,7 +490,7 @@ private:
   Value dot(tile::Again &here, scf::ForOp loop, Value round) {
     Value sums = loop.getRegionIterArg(0);
     if (!p.own)
-      return tile::WarpgroupDotOp::create(b, loc, sums.getType(), tokens, round, weights, round, sums);
+      return tile::WarpgroupDotOp::create(b, loc, sums.getType(), tokens, round, weights, round, sums, p.arith());
     here.map(p.loop.getInductionVar(), loop.getInductionVar());
     if (p.parts)
       here.map(p.parts.getInductionVar(), tile::PartOp::create(b, loc));

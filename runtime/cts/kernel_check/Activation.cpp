@@ -22,6 +22,7 @@ uint32_t Activation::elementBytes() const {
   case LLMC_I32:
     return 4;
   case LLMC_I8:
+  case LLMC_E4M3:
     return 1;
   }
   return 2;
@@ -38,6 +39,8 @@ double Activation::raw(uint64_t row, uint32_t column) const {
     return f16ToF32(load<uint16_t>(at + column * 2));
   case LLMC_I8:
     return load<int8_t>(at + column);
+  case LLMC_E4M3:
+    return e4m3ToF32(load<uint8_t>(at + column));
   case LLMC_I16: { // columns 1 and 2 of each four change places
     const uint32_t in = column % 4, stored = in == 1 ? column + 1 : in == 2 ? column - 1 : column;
     return load<int16_t>(at + stored * 2);
@@ -50,9 +53,11 @@ const float *Activation::scales(uint64_t row, uint64_t group) const {
   return reinterpret_cast<const float *>(arena + value.scales_offset) + (row * groups() + group) * 2;
 }
 
+float Activation::rowScale(uint64_t row) const { return load<float>(arena + value.scales_offset + row * scaleBytes()); }
+
 void Activation::read(uint64_t row, double *to) const {
   for (uint32_t c = 0; c < value.cols; ++c)
-    to[c] = raw(row, c) * (coded() ? double(*scales(row, c / LLMC_PAD)) : 1.0);
+    to[c] = raw(row, c) * (coded() ? double(*scales(row, c / LLMC_PAD)) : scaled() ? double(rowScale(row)) : 1.0);
 }
 
 Matrix Activation::read(uint64_t rows) const {

@@ -26,16 +26,21 @@ struct Activation {
   llmc_value_v1 value;
   const std::byte *arena;
 
+  /// Integers with scales of 32 columns.
   bool coded() const { return value.element == LLMC_I8 || value.element == LLMC_I16; }
+  /// Floats with a scale for the row.
+  bool scaled() const { return value.element == LLMC_E4M3; }
+  bool hasScales() const { return coded() || scaled(); }
   uint32_t elementBytes() const;
   uint64_t rowBytes() const { return uint64_t(value.stride) * elementBytes(); }
-  uint64_t scaleBytes() const { return groups() * 2 * sizeof(float); } // of a row
+  uint64_t scaleBytes() const { return (scaled() ? LLMC_PAD : groups() * 2) * sizeof(float); } // of a row
   uint64_t groups() const { return (value.cols + LLMC_PAD - 1) / LLMC_PAD; }
 
   /// The element as stored: codes are not scaled. `column` < stride.
   double raw(uint64_t row, uint32_t column) const;
   /// (scale, scale * sum of codes) of 32 columns.
   const float *scales(uint64_t row, uint64_t group) const;
+  float rowScale(uint64_t row) const;
   /// [cols] numbers, codes times their scale.
   void read(uint64_t row, double *to) const;
   /// The first `rows` rows.

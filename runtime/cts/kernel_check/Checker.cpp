@@ -50,7 +50,7 @@ Launch Checker::resolve(const LaunchView &view) const {
       l.weightList.push_back(&weights_.at(arg.value));
     if (arg.kind != LLMC_ARG_ARENA)
       continue;
-    if (!l.inputs.empty() && l.inputs.back().coded() && l.inputs.back().value.scales_offset == arg.value)
+    if (!l.inputs.empty() && l.inputs.back().hasScales() && l.inputs.back().value.scales_offset == arg.value)
       continue;
     auto value = values_.find(arg.value);
     if (value == values_.end())
@@ -76,7 +76,7 @@ void Checker::see(const LaunchView &view) {
     report_.add(view.variant.name, stepNumber_,
                 "step " + std::to_string(stepNumber_) + " (" + std::to_string(view.tokens) + " tokens, " +
                     std::to_string(view.sequences) + " sequences), launch " + view.launch.op,
-                deviation, boundsOf(launch.kernel.op, launch.gpu, k, element));
+                deviation, boundsOf(launch.kernel, launch.gpu, k, element));
   }
   keepResults(view);
 }
@@ -130,7 +130,7 @@ void Checker::keepResults(const LaunchView &view) {
     const uint64_t rows = rowsOf(result.value, view);
     auto copy = [&](uint64_t offset, uint64_t bytes) { std::memcpy(arena_.data() + offset, view.arena + offset, bytes); };
     copy(result.value.offset, rows * result.rowBytes());
-    if (result.coded())
+    if (result.hasScales())
       copy(result.value.scales_offset, rows * result.scaleBytes());
     values_[result.value.offset] = result.value;
   }

@@ -18,8 +18,16 @@ double formatError(uint32_t element) {
     return 2e-2; // half a step is 1/254 of the largest of 32
   case LLMC_I16:
     return 1e-4;
+  case LLMC_E4M3:
+    return 4e-2; // half a step is 2^-4 of the smallest number of a binade; 2.6e-2 where mantissas are spread
   }
   return 0;
+}
+
+/// Hopper adds products of e4m3 with some 14 bits, cutting off the rest; the error grows with the number of sums.
+Bounds e4m3Bounds(Op op, uint64_t k) {
+  const double length = std::max(1.0, double(k) / 4096) * (op == Op::Gated ? 2 : 1);
+  return {2e-3 * length, 1.5e-2 * length};
 }
 
 Bounds arithmeticBounds(Op op, bool gpu, uint64_t k) {
@@ -88,6 +96,15 @@ std::string checkScales(const Activation &got, uint64_t row, const double *want)
   return "";
 }
 
+/// Of a row of e4m3: its largest magnitude / 448.
+std::string checkRowScale(const Activation &got, uint64_t row, const double *want) {
+  double largest = 0x1p-100;
+  for (uint32_t c = 0; c < got.value.cols; ++c)
+    largest = std::max(largest, std::fabs(want[c]));
+  const double scale = largest / 448, is = got.rowScale(row);
+  return std::fabs(is - scale) <= 1e-4 * scale ? "" : "scale of " + at(row, 0, scale, is);
+}
+
 std::string checkPadding(const Activation &got, uint64_t row) {
   for (uint32_t c = got.value.cols; c < got.value.stride; ++c)
     if (got.raw(row, c) != 0)
@@ -98,6 +115,10 @@ std::string checkPadding(const Activation &got, uint64_t row) {
 double halfStep(const Activation &got, uint64_t row, uint64_t column, double want) {
   if (got.value.element == LLMC_BF16)
     return halfStepBF16(want);
+  if (got.scaled()) { // of four bits, at most half a step of the subnormal ones
+    const double scale = std::fabs(double(got.rowScale(row))), code = std::fabs(want) / scale;
+    return scale * std::ldexp(1.0, std::max(code > 0 ? std::ilogb(code) : -6, -6) - 4);
+  }
   return got.coded() ? 0.5 * std::fabs(*got.scales(row, column / LLMC_PAD)) : 0;
 }
 
@@ -109,8 +130,9 @@ double halfStepBF16(double x) {
   return std::ldexp(1.0, std::max(std::ilogb(x), -126) - 8);
 }
 
-Bounds boundsOf(Op op, bool gpu, uint64_t k, uint32_t element) {
-  Bounds bounds = arithmeticBounds(op, gpu, k);
+Bounds boundsOf(const KernelName &kernel, bool gpu, uint64_t k, uint32_t element) {
+  const bool product = kernel.op == Op::Linear || kernel.op == Op::Gated;
+  Bounds bounds = product && kernel.arith == Arith::E4M3 ? e4m3Bounds(kernel.op, k) : arithmeticBounds(kernel.op, gpu, k);
   bounds.relative += formatError(element);
   return bounds;
 }
@@ -148,6 +170,9 @@ Deviation compare(const Activation &got, const Matrix &want) {
       fault(text);
     if (got.coded())
       if (std::string text = checkScales(got, r, expected); !text.empty())
+        fault(text);
+    if (got.scaled())
+      if (std::string text = checkRowScale(got, r, expected); !text.empty())
         fault(text);
   }
   result.relative = relativeOf(difference, reference);

@@ -21,7 +21,7 @@ struct Bounds {
 };
 
 /// `k`: length of the sums of a product, else 0; `element`: enum llmc_element of the result.
-Bounds boundsOf(Op op, bool gpu, uint64_t k, uint32_t element);
+Bounds boundsOf(const KernelName &kernel, bool gpu, uint64_t k, uint32_t element);
 
 struct Deviation {
   double relative = 0, element = 0;

@@ -41,6 +41,7 @@ const Prefix prefixes[] = {
 const std::pair<std::string_view, Arith> ariths[] = {
     {"bf16_eo32_", Arith::BF16_EO32}, {"q8_g32_", Arith::Q8_G32}, {"q16_g32_", Arith::Q16_G32},
     {"bf16_g32_", Arith::BF16_G32},   {"bf16_", Arith::BF16},       {"f32_", Arith::F32},
+    {"e4m3_", Arith::E4M3},
 };
 
 [[noreturn]] void unknown(std::string_view name, const std::string &why) {

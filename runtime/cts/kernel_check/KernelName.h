@@ -19,7 +19,7 @@ enum class Op {
 };
 
 /// How the operands of a product are rounded (LM_Arith; BF16_G32: tokens alone).
-enum class Arith { F32, BF16_EO32, Q8_G32, Q16_G32, BF16, BF16_G32 };
+enum class Arith { F32, BF16_EO32, Q8_G32, Q16_G32, BF16, BF16_G32, E4M3 };
 
 struct KernelName {
   Op op;

@@ -68,10 +68,12 @@ void CudaDevice::observe(uint32_t index, const LaunchPlan &plan, const llmc_step
                           : value.rows == LLMC_ROWS_LOGITS ? s.num_logits
                           : value.rows == LLMC_ROWS_SEQS   ? s.num_seqs
                                                            : plan.rows;
-    const uint64_t element = value.element == LLMC_F32 || value.element == LLMC_I32 ? 4 : value.element == LLMC_I8 ? 1 : 2;
+    const uint64_t element = value.element == LLMC_F32 || value.element == LLMC_I32 ? 4 : value.element == LLMC_I8 || value.element == LLMC_E4M3 ? 1 : 2;
     fetch(value.offset, rows * value.stride * element);
     if (value.element == LLMC_I8 || value.element == LLMC_I16)
       fetch(value.scales_offset, rows * ((value.cols + LLMC_PAD - 1) / LLMC_PAD) * 2 * sizeof(float));
+    if (value.element == LLMC_E4M3)
+      fetch(value.scales_offset, rows * LLMC_PAD * sizeof(float));
   }
   gpu_->synchronize();
   observer_({launch, arenaImage_.data(), plan.rows, s.num_tokens, s.num_logits, s.num_seqs, *plan.variant, seconds});

@@ -127,3 +127,19 @@ tile.kernel @constants(%y: memref<?x64xi32>, %rows: index, %unit: index) {
   %v = arith.select %mask, %iota, %zero : vector<16xi1>, vector<16xi32>
   tile.store %v, %y[%unit, %c0] : vector<16xi32>, memref<?x64xi32>
 }
+
+// -----
+
+// e4m3 comes two at a time, and leaves a thread's four neighbours at once.
+// CHECK-LABEL: llvm.func @e4m3
+// CHECK-COUNT-2: "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;"
+// CHECK-NOT: cvt.rn
+// CHECK: llvm.store {{.*}} {alignment = 4 : i64} : vector<4xi8>, !llvm.ptr<1>
+tile.kernel @e4m3(%x: memref<?x512xf32>, %y: memref<?x512xf8E4M3FN>, %rows: index, %unit: index) {
+  %c0 = arith.constant 0 : index
+  %v = tile.load %x[%unit, %c0] : memref<?x512xf32> -> vector<512xf32>
+  %e = arith.truncf %v : vector<512xf32> to vector<512xf8E4M3FN>
+  %b = arith.bitcast %e : vector<512xf8E4M3FN> to vector<512xi8>
+  %z = tile.view %y at 0 : memref<?x512xf8E4M3FN> -> memref<?x512xi8>
+  tile.store %b, %z[%unit, %c0] : vector<512xi8>, memref<?x512xi8>
+}

@@ -55,3 +55,16 @@ func.func @users(%x: tensor<?x32xf32>) -> (tensor<?x32xf32>, tensor<?x32xi8>, te
   %r = lm.round %b : tensor<?x32xf32> -> tensor<?x32xbf16>
   return %a, %c, %s, %r : tensor<?x32xf32>, tensor<?x32xi8>, tensor<?x1x2xf32>, tensor<?x32xbf16>
 }
+
+// A scale for a whole row is for what holds one: a normalisation.
+// CHECK-LABEL: func.func @rows
+func.func @rows(%x: tensor<?x32xf32>, %q: tensor<?x32xf32>, %kv: !kv) -> (tensor<?x32xf8E4M3FN>, tensor<?x1xf32>, tensor<?x32xf8E4M3FN>, tensor<?x1xf32>) {
+  // CHECK-NEXT: lm.rms_norm %{{.*}}, @n {eps = 1.000000e-05 : f64, format = #lm.format<e4m3>} : (tensor<?x32xf32>) -> (tensor<?x32xf8E4M3FN>, tensor<?x1xf32>)
+  %a = lm.rms_norm %x, @n {eps = 1.0e-5} : (tensor<?x32xf32>) -> tensor<?x32xf32>
+  %c, %s = lm.quantize %a : tensor<?x32xf32> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf32>
+  // CHECK-NEXT: %[[A:.*]] = lm.attention {{.*}} -> tensor<?x32xf32>
+  // CHECK-NEXT: lm.quantize %[[A]]
+  %b = lm.attention %q, %kv {head_dim = 16, scale = 0.25} : (tensor<?x32xf32>, !kv) -> tensor<?x32xf32>
+  %d, %t = lm.quantize %b : tensor<?x32xf32> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf32>
+  return %c, %s, %d, %t : tensor<?x32xf8E4M3FN>, tensor<?x1xf32>, tensor<?x32xf8E4M3FN>, tensor<?x1xf32>
+}

@@ -1,7 +1,7 @@
 // A kernel that counts on zeros past the ends of its operands cannot do without the pipeline.
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-pipeline-cuda)' -split-input-file -verify-diagnostics
 
-// expected-error @+1 {{expected a product for tile-pipeline-cuda: expected bf16 products with one left operand}}
+// expected-error @+1 {{expected a product for tile-pipeline-cuda: expected bf16 or e4m3 products with one left operand}}
 tile.kernel @f32(%x: memref<?x288xf32>, %w: memref<12x16x288xbf16>, %out: memref<?x192xf32>, %rows: index, %unit: index) attributes {pipelined} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

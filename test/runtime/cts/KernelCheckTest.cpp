@@ -1,5 +1,6 @@
 #include "TinyDevice.h"
 #include "llmc/Support/Error.h"
+#include "llmc/Support/Float.h"
 #include "runtime/cts/kernel_check/Checker.h"
 
 #include <gtest/gtest.h>
@@ -136,7 +137,7 @@ struct Codes {
 };
 
 TEST(Compare, CodesAndScales) {
-  const Bounds bounds = boundsOf(Op::Quantize, false, 0, LLMC_I16);
+  const Bounds bounds = boundsOf({Op::Quantize}, false, 0, LLMC_I16);
   EXPECT_TRUE(Codes().result().within(bounds)) << Codes().result().fault << Codes().result().worst;
   auto wrong = [&](auto change) {
     Codes codes;
@@ -148,6 +149,37 @@ TEST(Compare, CodesAndScales) {
   EXPECT_TRUE(wrong([](int16_t *codes, float *) { codes[40] = 1; })) << "padding";
   EXPECT_TRUE(wrong([](int16_t *, float *scales) { scales[1] *= 1.001f; }));
   EXPECT_TRUE(wrong([](int16_t *, float *scales) { scales[2] *= 1.001f; }));
+}
+
+// e4m3: codes of a row and one scale, the row's largest magnitude / 448.
+struct Floats {
+  Floats() {
+    for (uint32_t c = 0; c < 40; ++c)
+      want.row(0)[c] = 0.01 * (double(c) - 15);
+    const float scale = float(0.24 / 448);
+    for (uint32_t c = 0; c < 40; ++c)
+      bytes[c] = std::byte(f32ToE4M3(float(want.row(0)[c] / double(scale))));
+    std::memcpy(bytes + 64, &scale, 4);
+  }
+  Deviation result() const { return compare({{"codes", 0, LLMC_E4M3, LLMC_ROWS_TOKENS, 40, 64, 64}, bytes}, want); }
+  alignas(8) std::byte bytes[192] = {};
+  Matrix want{1, 40};
+};
+
+TEST(Compare, RowsOfE4M3) {
+  const Bounds bounds = boundsOf({Op::Quantize}, true, 0, LLMC_E4M3);
+  EXPECT_TRUE(Floats().result().within(bounds)) << Floats().result().fault << Floats().result().worst;
+  auto wrong = [&](size_t at, uint8_t change) {
+    Floats floats;
+    floats.bytes[at] ^= std::byte(change);
+    return !floats.result().within(bounds);
+  };
+  EXPECT_TRUE(wrong(3, 2)) << "two steps";
+  EXPECT_TRUE(wrong(3, 0x80)) << "the sign";
+  EXPECT_TRUE(wrong(50, 1)) << "padding";
+  EXPECT_TRUE(wrong(65, 0x10)) << "the scale";
+  EXPECT_EQ(KernelName::parse("linear_e4m3_e4m3_nk_4096x6144_w256").arith, Arith::E4M3);
+  EXPECT_GT(boundsOf({Op::Linear, Arith::E4M3}, true, 4096, LLMC_F32).relative, boundsOf({Op::Linear, Arith::BF16}, true, 4096, LLMC_F32).relative);
 }
 
 /// The kernels that fail when `fault` is planted; "" for what belongs to no kernel.

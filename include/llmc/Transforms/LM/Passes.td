@@ -72,7 +72,7 @@ def LMSetArithPass : LM_Pass<"lm-set-arith"> {
   let summary = "decides the numerics contract of every matrix product";
   let description = [{
     Sets `arith` where it is absent. On a CPU, `default`: q16_g32 for q4_0, q4_1 and q8_0 weights (q8_g32 with compute `q8`),
-    bf16 for bf16 and e4m3, f32 for f16 and f32. `f32`: f32 everywhere, weights widened exactly. On target `cuda`: bf16; e4m3 weights are an error.
+    bf16 for bf16 and e4m3, f32 for f16 and f32. `f32`: f32 everywhere, weights widened exactly. On target `cuda`: bf16, and e4m3 for e4m3 of more than 128 columns.
     Attention gets bf16 on target `cuda`, and on a CPU where all products have bf16 or q8_g32 and the cache is bf16.
   }];
   let options = [Option<"compute", "compute", "std::string", "\"default\"", "default, f32 or q8">,

@@ -279,7 +279,8 @@ static llvm::SmallVector<LinearSchedule> e4m3Schedules(Epilogue epilogue, int64_
   bool gated = epilogue == Epilogue::Gated;
   int64_t halves = llvm::divideCeil(k, 2);
   llvm::SmallVector<LinearSchedule> table = warpgroups(kWarpgroups, gated), classes;
-  llvm::erase_if(table, [](const LinearSchedule &x) { return x.panels == 12; }); // no registers for scales
+  // There are no registers for scales, nor for them and a bias, or the ends of columns of a residual.
+  llvm::erase_if(table, [&](const LinearSchedule &x) { return x.panels == 12 || (x.crews > 1 && (epilogue == Epilogue::Bias || epilogue == Epilogue::RaggedResidual)); });
   for (const LinearSchedule &tile : table)
     if (tile.pipelined && tile.maxRows <= 16)
       classes.push_back(tile);

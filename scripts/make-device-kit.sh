@@ -143,8 +143,8 @@ for shard in "$stage"/smollm2.weights*; do
   number=$((number + 1))
 done
 mkdir -p "$part"/{device,EndToEnd,data}
-cp benchmarks/device.sh "$part/"
-cp benchmarks/device/*.py benchmarks/serve_load.py benchmarks/device/llama-{8b,1b}.json "$part/device/"
+cp benchmarks/device.sh benchmarks/serve_load.py "$part/"
+cp benchmarks/device/*.py benchmarks/device/llama-{8b,1b}.json "$part/device/"
 cp test/EndToEnd/{common,exe,divergence}.py "$part/EndToEnd/"
 cp test/data/{tiny-goldens.json,smollm2-greedy.json,smollm2-logits.json.gz,prompts.jsonl} "$part/data/"
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)

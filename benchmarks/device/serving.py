@@ -4,7 +4,10 @@ import os
 import sys
 
 from peers import HERE, json_lines
-from serve_load import RECORD
+
+ABOVE = os.path.dirname(HERE)  # benchmarks, or a kit's first part
+sys.path.append(ABOVE)
+from serve_load import RECORD  # noqa: E402
 
 CLIENTS, REQUESTS = 256, 384
 FLAGS = ("--context", 8192, "--prefix-cache=off", "--kv-memory=30GiB")  # room for all clients, twice on a card: the server stays while the engine runs
@@ -38,7 +41,7 @@ def group(report, kit):
     report.must([sys.executable, os.path.join(HERE, "make_trace.py"), trace, "--requests", REQUESTS, "--prompt", "64,512", "--output", "128,384"], timeout=60)
     with open(trace, encoding="utf-8") as file:
         tokens = sum(json.loads(line)["output"] for line in file)
-    command = [sys.executable, os.path.join(HERE, "serve_load.py"), exe, "--trace", trace, "--clients", CLIENTS, "--processes", 8, "--rounds", 2, "--held", "0.25,1"]
+    command = [sys.executable, os.path.join(ABOVE, "serve_load.py"), exe, "--trace", trace, "--clients", CLIENTS, "--processes", 8, "--rounds", 2, "--held", "0.25,1"]
     found = json_lines(report.must([*command, "--", *FLAGS], timeout=400))[-1]
     report.figure("serve.8b", found)
     report.check("every token of all streams has come, free and held", all(run["tokens"] == tokens for run in (found["serve"], *found["held"].values())), tokens=tokens)

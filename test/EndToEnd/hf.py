@@ -80,7 +80,7 @@ def write_folder(model, folder):
         values = dequantise(numpy, data, shape, kind, offset)
         if name.split(".")[-2] in ("attn_q", "attn_k"):
             values = halves(values, metadata["llama.rope.dimension_count"])
-        entries.append((tiny.hf_name(name), shape, "BF16", to_bf16(numpy, values)))
+        entries.append((tiny.hf_name(name, {"family": "llama"}), shape, "BF16", to_bf16(numpy, values)))
     tiny.write_safetensors(os.path.join(folder, "model.safetensors"), entries)
     path = os.path.join(folder, "tokenizer.json")
     with open(path, encoding="utf-8") as file:

@@ -422,7 +422,8 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
     bool ragged = n % 32;
     for (const LinearSchedule &schedule : schedulesOf(op, p, Epilogue::Gated, pairs, normed)) {
       int64_t blocks = p.take(schedule, pairs);
-      std::string name = (op.getActivation() == lm::Activation::SiLU ? "gated_" : "gated_gelu_") + productName(p, kLogical, n) + (element.isF32() ? "_" : "_bf16_") + (normed ? "normed_" : "") + schedule.name.str();
+      std::string name = (op.getActivation() == lm::Activation::SiLU ? "gated_" : "gated_gelu_") + productName(p, kLogical, n) +
+                         (element.isF32() ? "_" : "_bf16_") + (normed ? "normed_" : "") + schedule.name.str();
       addVariant(dispatch, schedule, blocks, name, normed, buffers, p, [&](KernelBuilder &k) {
         bool gpu = p.arith == lm::Arith::E4M3 || (p.arith == lm::Arith::BF16 && !p.pairs());
         Value weights = k.buffer(p.weightBuffer), split = gpu ? splitPairs(k, weights) : Value();

@@ -25,11 +25,12 @@ static std::string stringOf(const std::string &token) {
 // Nested no deeper than the arguments that are no string.
 static bool isObject(std::string_view text) {
   JsonScanner scanner;
-  size_t end = 0;
-  while (end < text.size() && scanner.feed(text[end]) == JsonScanner::Result::More)
-    ++end;
+  JsonScanner::Result result = JsonScanner::Result::More;
+  size_t end = 0; // behind what was read
+  while (end < text.size() && result == JsonScanner::Result::More)
+    result = scanner.feed(text[end++]);
   const size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin != text.npos && text[begin] == '{' && end < text.size() && text[end] == '}' && text.find_first_not_of(" \t\r\n", end + 1) == text.npos;
+  return begin != text.npos && text[begin] == '{' && result == JsonScanner::Result::Done && text.find_first_not_of(" \t\r\n", end) == text.npos;
 }
 
 CallBody::Result CallBody::feedObject(char c) {

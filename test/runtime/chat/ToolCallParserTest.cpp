@@ -53,6 +53,7 @@ TEST(ToolCalls, MalformedCallsAreContent) {
       "<tool_call>{\"name\": \"f\", \"name\": \"f\"}</tool_call>",
       "<tool_call>{\"name\": \"f\", \"arguments\": \"no object\"}</tool_call>",
       "<tool_call>{\"name\": \"f\", \"arguments\": \"{} {}\"}</tool_call>",
+      "<tool_call>{\"name\": \"f\", \"arguments\": \"{\\\"a\\\": -}\"}</tool_call>",
       "<tool_call>{\"name\": \"f\xff\", \"arguments\": {}}</tool_call>",
       "<tool_call>{'name': 'f', 'arguments': {}}</tool_call>",
       "<tool_call>{\"name\": \"f\", \"arguments\": " + std::string(100, '[') + "</tool_call>",

@@ -17,13 +17,14 @@ import json
 import math
 import os
 import statistics
-import subprocess
 import tempfile
 import time
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import bursts
 
 REST_S = 0.008
 BURSTS = 5
@@ -49,14 +50,9 @@ class Shape:
 
 def ours(exe, shape, tokens, file):
     """Seconds of each operation."""
-    subprocess.run([exe, "bench", f"--profile={file}", "--bursts", "--prompt", str(tokens), "--repeat", "1"], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
-    with open(file, encoding="utf-8") as text:
-        step = next(s for s in json.load(text)["steps"] if s["tokens"] == tokens and s["context"] == tokens)
     times = {}
-    for launch in step["launches"]:
-        if launch["layer"] >= 0:
-            times.setdefault(launch["op"].split(".", 2)[2], []).append(launch["seconds"])
+    for op, _, seconds in bursts.launches(exe, tokens, file):
+        times.setdefault(op, []).append(seconds)
     return {op: statistics.median(seconds) for op, seconds in times.items() if op in shape.products or op == "attn"}
 
 

@@ -12,6 +12,8 @@ import sys
 import tarfile
 import tempfile
 
+import bursts
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROWS = (128, 256, 512, 2048, 8192)  # kMeasuredRows of lib/Conversion/LMToTile/MeasuredTiles.h
 ROUNDS = 2
@@ -60,20 +62,16 @@ def kit(args):
         with tarfile.open(os.path.join(args.kit, "packages.tar.xz"), "w:xz", preset=3) as tar:
             tar.add(packages, "packages")
     shutil.copy(os.path.join(root(), "benchmarks/tune.sh"), args.kit)
-    shutil.copy(os.path.realpath(__file__), os.path.join(args.kit, "device"))
+    for name in ("tune.py", "bursts.py"):
+        shutil.copy(os.path.join(HERE, name), os.path.join(args.kit, "device"))
 
 
 def measure(exe, tokens, file):
     """(operation, kernel) -> seconds."""
-    subprocess.run([exe, "bench", f"--profile={file}", "--bursts", "--prompt", str(tokens), "--repeat", "1"], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
-    with open(file, encoding="utf-8") as text:
-        step = next(s for s in json.load(text)["steps"] if s["tokens"] == tokens and s["context"] == tokens)
     times = {}
-    for launch in step["launches"]:
-        op = launch["op"].split(".", 2)[-1]
-        if launch["layer"] >= 0 and op in PRODUCTS:
-            times.setdefault((op, launch["kernel"]), []).append(launch["seconds"])
+    for op, kernel, seconds in bursts.launches(exe, tokens, file):
+        if op in PRODUCTS:
+            times.setdefault((op, kernel), []).append(seconds)
     return {key: statistics.median(seconds) for key, seconds in times.items()}
 
 

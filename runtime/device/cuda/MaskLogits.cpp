@@ -74,17 +74,12 @@ DONE:
 
 } // namespace
 
-MaskLogits::MaskLogits(const Gpu &gpu) : gpu_(gpu) {
-  const Driver &driver = gpu.driver();
-  driver.check(driver.cuModuleLoadDataEx(&module_, kPtx, 0, nullptr, nullptr), "llmc_mask_logits: cuModuleLoadDataEx");
-  driver.check(driver.cuModuleGetFunction(&function_, module_, kName), "llmc_mask_logits: cuModuleGetFunction");
-}
+MaskLogits::MaskLogits(const Gpu &gpu) : kernel_(gpu, kPtx, kName) {}
 
 void MaskLogits::launch(Pointer logits, uint64_t stride, uint32_t vocab, Pointer rows, Pointer masks, uint32_t count) const {
   uint64_t tokens = vocab;
   void *parameters[] = {&logits, &rows, &masks, &stride, &tokens};
-  const LaunchConfig config{count * kSlices, 1, 1, kThreads, 1, 1, 0, gpu_.stream(), nullptr, 0};
-  gpu_.driver().check(gpu_.driver().cuLaunchKernelEx(&config, function_, parameters, nullptr), "cuLaunchKernelEx");
+  kernel_.launch(count * kSlices, kThreads, parameters);
 }
 
 } // namespace llmc::cuda

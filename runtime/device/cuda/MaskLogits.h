@@ -7,25 +7,20 @@
 #ifndef LLMC_RUNTIME_DEVICE_CUDA_MASKLOGITS_H
 #define LLMC_RUNTIME_DEVICE_CUDA_MASKLOGITS_H
 
-#include "runtime/device/cuda/Gpu.h"
+#include "runtime/device/cuda/PtxKernel.h"
 
 namespace llmc::cuda {
 
 class MaskLogits {
 public:
   explicit MaskLogits(const Gpu &gpu);
-  ~MaskLogits() { gpu_.driver().cuModuleUnload(module_); }
-  MaskLogits(const MaskLogits &) = delete;
-  MaskLogits &operator=(const MaskLogits &) = delete;
 
   /// Enqueues it: in row rows[i] of `logits`, `stride` numbers apart, those without their bit in masks[i], [ceil(vocab / 32)], become the
   /// lowest finite number. What is not finite stays, and spoils the row as ever.
   void launch(Pointer logits, uint64_t stride, uint32_t vocab, Pointer rows, Pointer masks, uint32_t count) const;
 
 private:
-  const Gpu &gpu_;
-  Module module_ = nullptr;
-  Function function_ = nullptr;
+  PtxKernel kernel_;
 };
 
 } // namespace llmc::cuda

@@ -47,17 +47,12 @@ DONE:
 
 } // namespace
 
-PreviousIds::PreviousIds(const Gpu &gpu) : gpu_(gpu) {
-  const Driver &driver = gpu.driver();
-  driver.check(driver.cuModuleLoadDataEx(&module_, kPtx, 0, nullptr, nullptr), "llmc_previous_ids: cuModuleLoadDataEx");
-  driver.check(driver.cuModuleGetFunction(&function_, module_, kName), "llmc_previous_ids: cuModuleGetFunction");
-}
+PreviousIds::PreviousIds(const Gpu &gpu) : kernel_(gpu, kPtx, kName) {}
 
 void PreviousIds::launch(Pointer ids, Pointer chosen, uint32_t count) const {
   uint64_t tokens = count;
   void *parameters[] = {&ids, &chosen, &tokens};
-  const LaunchConfig config{(count + kThreads - 1) / kThreads, 1, 1, kThreads, 1, 1, 0, gpu_.stream(), nullptr, 0};
-  gpu_.driver().check(gpu_.driver().cuLaunchKernelEx(&config, function_, parameters, nullptr), "cuLaunchKernelEx");
+  kernel_.launch((count + kThreads - 1) / kThreads, kThreads, parameters);
 }
 
 } // namespace llmc::cuda

@@ -7,24 +7,19 @@
 #ifndef LLMC_RUNTIME_DEVICE_CUDA_PREVIOUSIDS_H
 #define LLMC_RUNTIME_DEVICE_CUDA_PREVIOUSIDS_H
 
-#include "runtime/device/cuda/Gpu.h"
+#include "runtime/device/cuda/PtxKernel.h"
 
 namespace llmc::cuda {
 
 class PreviousIds {
 public:
   explicit PreviousIds(const Gpu &gpu);
-  ~PreviousIds() { gpu_.driver().cuModuleUnload(module_); }
-  PreviousIds(const PreviousIds &) = delete;
-  PreviousIds &operator=(const PreviousIds &) = delete;
 
   /// Enqueues it: of `count` ids those below 0 become the `chosen` ones, or 0 where a row was bad.
   void launch(Pointer ids, Pointer chosen, uint32_t count) const;
 
 private:
-  const Gpu &gpu_;
-  Module module_ = nullptr;
-  Function function_ = nullptr;
+  PtxKernel kernel_;
 };
 
 } // namespace llmc::cuda

@@ -85,6 +85,8 @@ if wants fuzz; then
 fi
 
 if wants e2e; then
+  title "the runtime executable for AArch64"
+  must scripts/build-aarch64.sh
   title "the model"
   must scripts/fetch-smollm2.sh
   title "end to end"

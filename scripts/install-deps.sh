@@ -46,8 +46,8 @@ packages=(
   cmake ninja-build ccache pkg-config git ca-certificates
   # libraries
   nlohmann-json3-dev libcli11-dev libpcre2-dev libutf8proc-dev libxxhash-dev libboost1.81-dev libssl-dev
-  # tests
-  libgtest-dev python3 python3-venv python3-pip python3-numpy python3-xxhash
+  # tests (QEMU runs executables for AArch64)
+  qemu-user libgtest-dev python3 python3-venv python3-pip python3-numpy python3-xxhash
 )
 
 missing=()

@@ -14,11 +14,14 @@
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <unistd.h>
 
 using namespace mlir;
@@ -52,18 +55,33 @@ void writeText(const std::string &output, std::string_view text) {
     throw Error("standard output: cannot write");
 }
 
-std::string findStub(const std::string &given) {
+/// The machine that an ELF file is for: EM_X86_64; none: EM_NONE.
+uint16_t machineOf(const std::string &path) {
+  char bytes[64] = {};
+  std::ifstream(path, std::ios::binary).read(bytes, sizeof bytes);
+  llvm::ELF::Elf64_Ehdr header;
+  std::memcpy(&header, bytes, sizeof header);
+  return header.checkMagic() && header.getFileClass() == llvm::ELF::ELFCLASS64 ? header.e_machine : uint16_t(llvm::ELF::EM_NONE);
+}
+
+std::string findStub(const std::string &given, Architecture architecture) {
   std::vector<std::string> places = {given};
+  bool foreign = architecture != hostArchitecture();
   if (given.empty()) {
     std::error_code ignored;
     fs::path self = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-    places = {self / "llmc-runtime-stub", self / "../libexec/llmc/llmc-runtime-stub", self / "../runtime/tool/llmc-runtime-stub",
-              self / "../../runtime/tool/llmc-runtime-stub"};
+    std::string name = foreign ? "llmc-runtime-stub-aarch64" : "llmc-runtime-stub";
+    places = {self / name, self / "../libexec/llmc" / name, self / "../runtime/tool" / name, self / "../../runtime/tool" / name};
   }
-  for (const std::string &place : places)
-    if (fs::is_regular_file(place))
-      return place;
-  throw Error("runtime executable: expected it at " + join(places, " or ") + "; see --stub");
+  for (const std::string &place : places) {
+    if (!fs::is_regular_file(place))
+      continue;
+    if (machineOf(place) != (architecture == Architecture::AArch64 ? llvm::ELF::EM_AARCH64 : llvm::ELF::EM_X86_64))
+      throw Error(place + ": expected the runtime executable for " + architectureName(architecture) + ", got another file; see --stub");
+    return place;
+  }
+  throw Error("runtime executable for " + std::string(architectureName(architecture)) + ": expected it at " + join(places, " or ") +
+              (foreign ? ", where scripts/build-aarch64.sh puts it" : "") + "; see --stub");
 }
 
 /// What would fail only in the executable must fail here.
@@ -210,7 +228,8 @@ std::vector<std::string> Driver::distinctIsas() {
 
 void Driver::writeExecutable() {
   PackageParts parts;
-  parts.stub = findStub(options.stub);
+  const GPUTarget *gpu = findGPUTarget(options.isas.front());
+  parts.stub = findStub(options.stub, gpu ? hostArchitecture() : lookupCPUTarget(options.isas.front()).architecture);
   parts.version = versionString();
   parts.compute = options.ir.compute;
   parts.weights = options.weights;

@@ -15,6 +15,14 @@ namespace llmc {
 
 namespace {
 
+#if defined(__aarch64__)
+constexpr Elf64_Half kMachine = EM_AARCH64;
+constexpr char kMachineName[] = "AArch64";
+#else
+constexpr Elf64_Half kMachine = EM_X86_64;
+constexpr char kMachineName[] = "x86-64";
+#endif
+
 void writeAll(int fd, std::string_view bytes, const std::string &name) {
   while (!bytes.empty()) {
     ssize_t n = write(fd, bytes.data(), bytes.size());
@@ -70,9 +78,9 @@ static void checkElf(std::string_view bytes, const std::string &name) {
   if (bytes.size() < sizeof header || std::memcmp(bytes.data(), ELFMAG, SELFMAG) != 0)
     throw Error(name + ": cannot load the module: no ELF file of " + std::to_string(bytes.size()) + " bytes");
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_DYN || header.e_machine != EM_X86_64 ||
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_type != ET_DYN || header.e_machine != kMachine ||
       header.e_phentsize != sizeof(Elf64_Phdr))
-    throw Error(name + ": cannot load the module: expected a shared object for x86-64");
+    throw Error(name + ": cannot load the module: expected a shared object for " + std::string(kMachineName));
   if (header.e_phoff > bytes.size() || (bytes.size() - header.e_phoff) / sizeof(Elf64_Phdr) < header.e_phnum)
     throw Error(name + ": cannot load the module: truncated: its program headers end beyond its " +
                 std::to_string(bytes.size()) + " bytes");

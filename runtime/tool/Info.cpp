@@ -152,7 +152,7 @@ Loaded load(Model &model, const LoadFlags &flags) {
     loaded.survey = model.surveyGpu(flags.context ? loaded.tokens : 0);
     loaded.ledger = loaded.survey->ledger;
     loaded.tokens = std::min(longest, loaded.survey->kvTokens);
-  } else if (missingFeatures("avx2", detectCpuFeatures()).empty()) { // else the package can be read, but not loaded
+  } else if (missingFeatures(leastIsa(), detectCpuFeatures()).empty()) { // else the package can be read, but not loaded
     loaded.device = model.makeDevice(loaded.tokens, false);
     loaded.ledger = loaded.device->ledger();
   } else {

@@ -2,7 +2,7 @@
 """End-to-end tests: llmc compiles real and tiny models, the executables are held against stored goldens.
 
   run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
-Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, text, tiny, split, explain, serve, soak, cts, bad, faults, cuda.
+Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, text, tiny, split, explain, serve, soak, cts, bad, faults, cuda, aarch64.
 Needs numpy.
 """
 import argparse
@@ -12,6 +12,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import aarch64
 import bad_input
 import common
 import context
@@ -65,6 +66,7 @@ GROUPS = {
     "cuda": [("tiny models for a GPU", cuda.tiny_models), ("SmolLM2 for a GPU", cuda.smollm2), ("weights beside a GPU executable", cuda.separate),
              ("random weights for a GPU", cuda.random_weights), ("groups of heads for a GPU", cuda.head_groups),
              ("flags for a GPU", cuda.flags), ("device.sh", cuda.device_script)],
+    "aarch64": [("tiny models for AArch64", aarch64.tiny_models), ("SmolLM2 for AArch64", aarch64.smollm2), ("wrong use of AArch64", aarch64.refusals)],
     "bad": [("bad models", run_bad_input), ("usage", bad_input.usage), ("bad packages", bad_input.packages)],
 }
 

@@ -14,6 +14,7 @@ using namespace llmc;
 static const char kExamples[] =
     "  llmc compile SmolLM2-135M-Instruct.gguf -o smollm2          an executable for every x86-64 with AVX2\n"
     "  llmc compile model-folder -o model --target-cpu=native      for this machine only\n"
+    "  llmc compile model.gguf -o m --target-cpu=neon_dotprod      for AArch64; needs scripts/build-aarch64.sh once\n"
     "  llmc compile model.gguf -o model --target=cuda:sm_90a       for a Hopper GPU; needs none here\n"
     "  llmc compile config-folder -o m --weights=random:1 ...      no weights: to measure speed\n"
     "  llmc compile model.gguf --emit=tile -o -                    what the kernels are\n"
@@ -37,14 +38,20 @@ static std::vector<std::string> chosenIsas(const std::string &cpu, const std::st
   if (!cpu.empty() && cpu == "native")
     return {lookupCPUTarget(cpu).isa};
   std::vector<std::string> wanted = split(cpu.empty() ? list : cpu), isas;
+  std::vector<CPUTarget> chosen;
   for (const CPUTarget &target : cpuTargets())
-    if ((cpu.empty() && list.empty()) || std::find(wanted.begin(), wanted.end(), target.isa) != wanted.end())
-      isas.push_back(target.isa);
+    if (cpu.empty() && list.empty() ? target.architecture == hostArchitecture()
+                                    : std::find(wanted.begin(), wanted.end(), target.isa) != wanted.end())
+      chosen.push_back(target), isas.push_back(target.isa);
   if (!cpu.empty() || !list.empty())
     for (const std::string &name : wanted)
       if (std::find(isas.begin(), isas.end(), name) == isas.end())
         throw UsageError((cpu.empty() ? "--isas: expected " : "--target-cpu: expected native, ") + cpuTargetNames() + ", got " +
                          quote(name));
+  for (const CPUTarget &target : chosen) // the executable's own code is of one
+    if (Architecture first = chosen.front().architecture; target.architecture != first)
+      throw UsageError((cpu.empty() ? "--isas" : "--target-cpu") + std::string(": expected instruction sets of one architecture, got ") + isas.front() +
+                       " (" + architectureName(first) + ") and " + target.isa + " (" + architectureName(target.architecture) + ")");
   return isas;
 }
 
@@ -88,7 +95,7 @@ void llmc::compileCommand(int argc, char **argv) {
   flags.text("o", options.output, "FILE", "the output; - for standard output with --emit or --stop-after");
   model.addTarget(flags, "what to compile for");
   flags.text("target-cpu", cpu, "native|ISA", "one instruction set: native or one of " + cpuTargetNames());
-  flags.text("isas", isas, "ISA,ISA", "instruction sets of the package (all: " + cpuTargetNames() + ")");
+  flags.text("isas", isas, "ISA,ISA", "instruction sets of the package, of one architecture (" + cpuTargetNames(hostArchitecture()) + ")");
   model.add(flags);
   flags.section("weights");
   flags.text("weights", weights, "embedded|separate|random:SEED",
@@ -110,7 +117,7 @@ void llmc::compileCommand(int argc, char **argv) {
   flags.number("jobs", jobs, 1, 1024, "worker processes at a time");
   flags.text("cache-dir", options.cacheFolder, "FOLDER", "kernel cache (" + options.cacheFolder + ")");
   flags.toggle("no-cache", cache, false, "compile every kernel anew");
-  flags.text("stub", options.stub, "FILE", "the runtime executable (llmc-runtime-stub beside llmc)");
+  flags.text("stub", options.stub, "FILE", "the runtime executable (llmc-runtime-stub beside llmc; for AArch64 llmc-runtime-stub-aarch64)");
   if (!flags.parse(argc, argv))
     return;
 

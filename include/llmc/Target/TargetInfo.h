@@ -8,15 +8,24 @@
 
 namespace llmc {
 
+enum class Architecture { X86_64, AArch64 };
+
+/// That this executable runs on.
+Architecture hostArchitecture();
+
+/// "x86-64"
+const char *architectureName(Architecture architecture);
+
 /// An instruction set of a CPU package.
 struct CPUTarget {
-  std::string isa;      // "avx2", "avx512vnni"; names a section "module.<isa>"
+  std::string isa;      // "avx2", "avx512vnni"; "neon_dotprod"; names a section "module.<isa>"
   std::string cpu;      // LLVM's CPU name
   std::string features; // LLVM's feature string
   unsigned vectorBits;  // of a register
+  Architecture architecture = Architecture::X86_64;
 };
 
-/// The instruction sets that llmc has kernels for, weakest first.
+/// The instruction sets that llmc has kernels for, those of an architecture weakest first.
 const std::vector<CPUTarget> &cpuTargets();
 
 /// Whether this machine has it.
@@ -26,8 +35,11 @@ bool runsHere(const CPUTarget &target);
 /// throws Error when it has none.
 CPUTarget lookupCPUTarget(std::string_view name);
 
-/// "avx2, avx512vnni"
+/// "avx2, avx512vnni, neon_dotprod"
 std::string cpuTargetNames();
+
+/// "avx2, avx512vnni"
+std::string cpuTargetNames(Architecture architecture);
 
 /// A GPU that kernels are compiled for: --target=cuda:CHIP.
 struct GPUTarget {

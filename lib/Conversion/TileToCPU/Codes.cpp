@@ -67,10 +67,9 @@ Values CodedRecord::planeQuads(int64_t bits, int64_t offset, int64_t at) {
 
 Value CodedRecord::tableOf(Value codes) {
   SmallVector<int8_t> values;
-  for (int64_t i = 0; i < e.machine.lanes * 4; ++i) // the instruction looks up within 16 bytes
-    values.push_back(static_cast<int8_t>(kIQ4Values[i % 16] + 128));
-  Value table = e.constant(DenseElementsAttr::get(e.bytes(), ArrayRef<int8_t>(values)));
-  return e.intrinsic(e.machine.lanes == 16 ? "llvm.x86.avx512.pshuf.b.512" : "llvm.x86.avx2.pshuf.b", e.bytes(), {table, codes});
+  for (int8_t value : kIQ4Values)
+    values.push_back(static_cast<int8_t>(value + 128));
+  return e.lookUp(values, codes);
 }
 
 Values CodedRecord::quads(int64_t group, int64_t piece) {
@@ -181,6 +180,10 @@ Value CodedRecord::columnCodes(int64_t group, int64_t pair, Value column) {
   }
   if (!form.table)
     return arith::SubIOp::create(e.b, e.loc, code, e.splatInt(i32, form.zero));
+  if (e.machine.neon) { // a byte of each lane, then its sign
+    Value bytes = e.bitcast(i32, e.lookUp(kIQ4Values, e.bitcast(e.bytes(), code))), up = e.splatInt(i32, 24);
+    return arith::ShRSIOp::create(e.b, e.loc, arith::ShLIOp::create(e.b, e.loc, bytes, up), up);
+  }
   auto half = [&](int64_t first) -> Value { // the instruction takes three bits of an index
     SmallVector<int32_t> values(kIQ4Values + first, kIQ4Values + first + 8);
     Value table = e.constant(DenseElementsAttr::get(i32, ArrayRef<int32_t>(values)));

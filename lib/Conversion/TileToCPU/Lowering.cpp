@@ -7,6 +7,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace llmc;
 using namespace llmc::cpu;
@@ -96,6 +98,35 @@ Value Emitter::fma(Value x, Value y, Value z) { return LLVM::FMAOp::create(b, lo
 Value Emitter::intrinsic(StringRef name, Type result, ValueRange operands) {
   return LLVM::CallIntrinsicOp::create(b, loc, result, b.getStringAttr(name), operands).getResult(0);
 }
+Value Emitter::inParts(StringRef name, VectorType result, ValueRange operands) {
+  int64_t parts = result.getNumElements() * result.getElementTypeBitWidth() / 128;
+  VectorType partType = vec(result.getNumElements() / parts, result.getElementType());
+  Values results;
+  for (int64_t part = 0; part < parts; ++part) {
+    Values inputs;
+    for (Value operand : operands) {
+      SmallVector<int32_t> mask(cast<VectorType>(operand.getType()).getNumElements() / parts);
+      std::iota(mask.begin(), mask.end(), static_cast<int32_t>(part * mask.size()));
+      inputs.push_back(shuffle(operand, operand, mask));
+    }
+    results.push_back(intrinsic(name, partType, inputs));
+  }
+  if (parts == 1)
+    return results[0];
+  assert(parts == 2 && "registers are at most pairs");
+  SmallVector<int32_t> mask(result.getNumElements());
+  std::iota(mask.begin(), mask.end(), 0);
+  return shuffle(results[0], results[1], mask);
+}
+Value Emitter::lookUp(ArrayRef<int8_t> table, Value places) {
+  SmallVector<int8_t> values;
+  for (int64_t i = 0; i < machine.lanes * 4; ++i) // the instructions look up within 16 bytes
+    values.push_back(table[i % 16]);
+  Value tables = constant(DenseElementsAttr::get(bytes(), ArrayRef<int8_t>(values)));
+  if (machine.neon)
+    return inParts("llvm.aarch64.neon.tbl1", bytes(), {tables, places});
+  return intrinsic(machine.lanes == 16 ? "llvm.x86.avx512.pshuf.b.512" : "llvm.x86.avx2.pshuf.b", bytes(), {tables, places});
+}
 Value Emitter::loadF16(int64_t count, Value pointer, int64_t bytes) {
   Value half = load(vec(count, b.getF16Type()), pointer, bytes);
   return arith::ExtFOp::create(b, loc, vec(count, b.getF32Type()), half);
@@ -118,13 +149,12 @@ Value Emitter::widenE4M3(Value pairs) {
   auto up = [&](Value x, int64_t by) -> Value { return arith::ShLIOp::create(b, loc, x, splat(by)); };
   auto add = [&](Value x, int64_t y) -> Value { return arith::AddIOp::create(b, loc, x, splat(y)); };
   SmallVector<int8_t> table;
-  for (int64_t i = 0; i < machine.lanes * 4; ++i) // the instruction looks up within 16 bytes
-    table.push_back(static_cast<int8_t>(f32ToBf16(e4m3ToF32(i % 8)) >> (i % 16 < 8 ? 0 : 8)));
+  for (int64_t i = 0; i < 16; ++i)
+    table.push_back(static_cast<int8_t>(f32ToBf16(e4m3ToF32(i % 8)) >> (i < 8 ? 0 : 8)));
   Value code = arith::ExtUIOp::create(b, loc, halves(), pairs), magnitude = both(code, 0x7f);
   Value normal = add(up(magnitude, 4), 120 << 7);
   Value places = bitcast(bytes(), arith::OrIOp::create(b, loc, magnitude, up(add(magnitude, 8), 8)).getResult());
-  Value found = intrinsic(machine.lanes == 16 ? "llvm.x86.avx512.pshuf.b.512" : "llvm.x86.avx2.pshuf.b", bytes(),
-                          {constant(DenseElementsAttr::get(bytes(), ArrayRef<int8_t>(table))), places});
+  Value found = lookUp(table, places);
   Value small = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, magnitude, splat(8));
   Value value = arith::SelectOp::create(b, loc, small, bitcast(halves(), found), normal);
   return bitcast(i32s(), arith::OrIOp::create(b, loc, value, up(both(code, 0x80), 8)).getResult());

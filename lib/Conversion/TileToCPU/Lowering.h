@@ -23,6 +23,7 @@ struct Machine {
   bool vnni = false;  ///< vpdpbusd on 512-bit registers
   int64_t rowBlock = 4; ///< rows of a register tile of 16 columns
   bool bf16 = false;  ///< vdpbf16ps on 512-bit registers
+  bool neon = false;  ///< AArch64 with sdot; registers here are pairs of its 128-bit ones
 };
 
 using Values = llvm::SmallVector<mlir::Value>;
@@ -70,6 +71,10 @@ struct Emitter {
   mlir::Value extract(mlir::Value vector, int64_t lane);
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
   mlir::Value intrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange operands);
+  /// An intrinsic of 128-bit registers on each part of the operands; `result` is the whole's.
+  mlir::Value inParts(llvm::StringRef name, mlir::VectorType result, mlir::ValueRange operands);
+  /// Of 16-byte tables, one for every 16 lanes of bytes(), the bytes at `places` < 16.
+  mlir::Value lookUp(llvm::ArrayRef<int8_t> table, mlir::Value places);
 
   /// f16 values at pointer + bytes, widened.
   mlir::Value loadF16(int64_t count, mlir::Value pointer, int64_t bytes);

@@ -10,12 +10,16 @@
 //                words by masks, which is why activations come in pair order. The sum
 //                of 32 k stays below 32 * 128 * 32767 < 2^31.
 //
+// AArch64: sdot of signed bytes; words are multiplied (smull) and pairs of products added (addp).
+//
 // A zero that is not 0 becomes a minimum of -zero * scale where a scale holds for 32 k, the
 // activations' own group; elsewhere it is subtracted from the codes or from the dot.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Codes.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace llmc;
@@ -54,6 +58,10 @@ struct Kernel {
   /// Whether codes are signed once their zero is taken away (and it is not a minimum).
   bool isSigned() const { return record.zero() && !zeroIsMinimum(); }
   bool zeroIsMinimum() const { return record.form.zero && record.form.scaleGroup == 32 && record.form.lowBits < 8; }
+  /// Whether codes lose their zero while they are unpacked: the machine multiplies signed ones.
+  bool signedCodes() const { return wide || e.machine.neon; }
+  /// Whether a multiplyAdd goes to sums of 32 bits.
+  bool sums32() const { return wide || e.machine.vnni || e.machine.neon; }
   /// Minimums of 16 k need sums of the activations that their group does not have.
   bool needsSums() const { return record.form.minimum && parts > 1; }
   int64_t words() const { return wide ? 16 : 8; }
@@ -65,7 +73,8 @@ struct Kernel {
     for (int64_t piece = 0; piece < pieces; ++piece)
       for (auto [i, quad] : llvm::enumerate(record.quads(group, piece))) {
         if (!wide) {
-          g.codes[i].push_back(quad);
+          bool subtracts = isSigned() && signedCodes();
+          g.codes[i].push_back(subtracts ? subtract(quad, e.splatInt(e.bytes(), record.zero())) : quad);
           continue;
         }
         // Words (k, k + 2) and (k + 1, k + 3) of each 32-bit lane.
@@ -94,8 +103,8 @@ struct Kernel {
   //===--------------------------------------------------------------------===//
 
   Values dots(const Group &g, Part part, Rows rows) {
-    if (wide)
-      return dotsWords(g, part, rows);
+    if (signedCodes())
+      return dotsSigned(g, part, rows);
     if (e.machine.vnni)
       return dotsVNNI(g, part, rows);
     return isSigned() ? dotsSignedAVX2(g, part, rows) : dotsUnsignedAVX2(g, part, rows);
@@ -106,12 +115,12 @@ struct Kernel {
   /// 2 (AVX2) weight registers and a broadcast serve the rows' multiply-adds each. Signed bytes under int8 activations
   /// need a sign or an offset per product, larger ones overflow int16: they stay straight-line.
   bool loops(int64_t rows) const {
-    return rows >= e.machine.rowBlock && (wide || (!isSigned() && (e.machine.vnni || record.form.maxCode() < 16) && parts == 1));
+    return rows >= e.machine.rowBlock && (signedCodes() || (!isSigned() && (e.machine.vnni || record.form.maxCode() < 16) && parts == 1));
   }
 
   /// dots() as that loop, with unpacked codes in `scratch`.
   Values dotsInLoop(Part part, Rows rows, Value scratch) {
-    bool halves = !wide && !e.machine.vnni;
+    bool halves = !sums32();
     // Carried as 32-bit lanes: the type conversion would split a loop's vectors of 16-bit ones.
     Values zeros(rows.size() * pieces, e.splatInt(e.i32s(), 0));
     auto retype = [&](Values &values, Type type) {
@@ -159,14 +168,36 @@ struct Kernel {
   void multiplyAdd(Value &sum, Value codes, Value x) {
     if (wide)
       x = e.bitcast(e.halves(), x);
+    if (e.machine.neon && !wide) {
+      sum = e.inParts("llvm.aarch64.neon.sdot", e.i32s(), {sum ? sum : e.splatInt(e.i32s(), 0), codes, x});
+      return;
+    }
     if (e.machine.vnni) {
       sum = e.intrinsic(wide ? "llvm.x86.avx512.vpdpwssd.512" : "llvm.x86.avx512.vpdpbusd.512", e.i32s(),
                         {sum ? sum : e.splatInt(e.i32s(), 0), codes, x});
       return;
     }
-    Value product = wide ? e.intrinsic("llvm.x86.avx2.pmadd.wd", e.i32s(), {codes, x})
-                         : e.intrinsic("llvm.x86.avx2.pmadd.ub.sw", e.halves(), {codes, x});
+    Value product = e.machine.neon ? pairProducts(codes, x)
+                    : wide         ? e.intrinsic("llvm.x86.avx2.pmadd.wd", e.i32s(), {codes, x})
+                                   : e.intrinsic("llvm.x86.avx2.pmadd.ub.sw", e.halves(), {codes, x});
     sum = add(sum, product);
+  }
+
+  /// Of words, the sums of two neighbouring products.
+  Value pairProducts(Value x, Value y) {
+    Values products;
+    for (int64_t first : {int64_t(0), lanes}) {
+      SmallVector<int32_t> mask(lanes);
+      std::iota(mask.begin(), mask.end(), static_cast<int32_t>(first));
+      products.push_back(e.inParts("llvm.aarch64.neon.smull", e.i32s(), {e.shuffle(x, x, mask), e.shuffle(y, y, mask)}));
+    }
+    auto every = [&](int32_t start) {
+      SmallVector<int32_t> mask;
+      for (int32_t i = 0; i < lanes; ++i)
+        mask.push_back(start + 2 * i);
+      return e.shuffle(products[0], products[1], mask);
+    };
+    return add(every(0), every(1));
   }
 
   Value activation(const Place &row, int64_t word) {
@@ -175,7 +206,7 @@ struct Kernel {
 
   Value widen(Value halves) { return e.intrinsic("llvm.x86.avx2.pmadd.wd", e.i32s(), {halves, e.splatInt(e.halves(), 1)}); }
 
-  Values dotsWords(const Group &g, Part part, Rows rows) {
+  Values dotsSigned(const Group &g, Part part, Rows rows) {
     Values sums(rows.size() * pieces);
     for (int64_t i = part.first; i < part.first + part.count; ++i)
       for (auto [r, row] : llvm::enumerate(rows)) {
@@ -282,9 +313,9 @@ struct Kernel {
     Value sum, ones = wide ? e.splatInt(e.halves(), 1) : e.splatInt(e.bytes(), 1);
     for (int64_t i = part.first; i < part.first + part.count; ++i) {
       Value product;
-      multiplyAdd(e.machine.vnni ? sum : product, ones, activation(row, i));
-      if (!e.machine.vnni)
-        sum = add(sum, wide ? product : widen(product));
+      multiplyAdd(sums32() ? sum : product, ones, activation(row, i));
+      if (!sums32())
+        sum = add(sum, widen(product));
     }
     return arith::SIToFPOp::create(e.b, e.loc, e.f32s(), sum);
   }

@@ -74,7 +74,7 @@ struct TileToCPUPass : PassWrapper<TileToCPUPass, OperationPass<ModuleOp>> {
   TileToCPUPass(const TileToCPUPass &other) : PassWrapper(other) {}
   explicit TileToCPUPass(StringRef name) { isa = name.str(); }
 
-  Option<std::string> isa{*this, "isa", llvm::cl::desc("instruction set: avx2, avx512vnni, avx512bf16"), llvm::cl::init("avx2")};
+  Option<std::string> isa{*this, "isa", llvm::cl::desc("instruction set: avx2, avx512vnni, avx512bf16, neon_dotprod"), llvm::cl::init("avx2")};
 
   StringRef getArgument() const override { return "tile-to-cpu"; }
   StringRef getDescription() const override { return "lower tile kernels to functions on a CPU's registers"; }
@@ -86,8 +86,10 @@ struct TileToCPUPass : PassWrapper<TileToCPUPass, OperationPass<ModuleOp>> {
     Machine machine;
     if (isa == "avx512vnni" || isa == "avx512bf16") {
       machine = {16, true, 8, isa == "avx512bf16"};
+    } else if (isa == "neon_dotprod") {
+      machine.neon = true;
     } else if (isa != "avx2") {
-      getOperation().emitError("expected instruction set avx2, avx512vnni or avx512bf16, got '") << isa << "'";
+      getOperation().emitError("expected instruction set avx2, avx512vnni, avx512bf16 or neon_dotprod, got '") << isa << "'";
       return signalPassFailure();
     }
     MLIRContext *context = &getContext();

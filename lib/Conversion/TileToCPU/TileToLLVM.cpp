@@ -36,4 +36,6 @@ void llmc::registerTileToLLVMPasses() {
                                            [](OpPassManager &manager) { buildTileToLLVMPipeline(manager, "avx512vnni"); });
   static PassPipelineRegistration<> bf16("tile-to-llvm-avx512bf16", "tile kernels to the LLVM dialect for AVX-512 with bf16 products",
                                          [](OpPassManager &manager) { buildTileToLLVMPipeline(manager, "avx512bf16"); });
+  static PassPipelineRegistration<> neon("tile-to-llvm-neon_dotprod", "tile kernels to the LLVM dialect for AArch64 with dot products",
+                                         [](OpPassManager &manager) { buildTileToLLVMPipeline(manager, "neon_dotprod"); });
 }

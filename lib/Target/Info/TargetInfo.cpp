@@ -4,7 +4,24 @@
 #include "llmc/Support/Error.h"
 #include "llmc/Support/Text.h"
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 using namespace llmc;
+
+Architecture llmc::hostArchitecture() {
+#if defined(__aarch64__)
+  return Architecture::AArch64;
+#else
+  return Architecture::X86_64;
+#endif
+}
+
+const char *llmc::architectureName(Architecture architecture) {
+  return architecture == Architecture::AArch64 ? "AArch64" : "x86-64";
+}
 
 const std::vector<CPUTarget> &llmc::cpuTargets() {
   // x86-64-v3 is avx2, fma, f16c, bmi2; v4 adds avx512{f,bw,cd,dq,vl} (x86-64 psABI, table 3.1).
@@ -12,6 +29,7 @@ const std::vector<CPUTarget> &llmc::cpuTargets() {
       {"avx2", "x86-64-v3", "", 256},
       {"avx512vnni", "x86-64-v4", "+avx512vnni,-prefer-256-bit", 512},
       {"avx512bf16", "x86-64-v4", "+avx512vnni,+avx512bf16,-prefer-256-bit", 512},
+      {"neon_dotprod", "generic", "+v8.2a,+dotprod", 128, Architecture::AArch64},
   };
   return targets;
 }
@@ -23,7 +41,20 @@ std::string llmc::cpuTargetNames() {
   return join(names);
 }
 
+std::string llmc::cpuTargetNames(Architecture architecture) {
+  std::vector<std::string> names;
+  for (const CPUTarget &target : cpuTargets())
+    if (target.architecture == architecture)
+      names.push_back(target.isa);
+  return join(names);
+}
+
 bool llmc::runsHere(const CPUTarget &target) {
+  if (target.architecture != hostArchitecture())
+    return false;
+#if defined(__aarch64__)
+  return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+#else
   __builtin_cpu_init();
   bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
             __builtin_cpu_supports("bmi2");
@@ -32,6 +63,7 @@ bool llmc::runsHere(const CPUTarget &target) {
   bool vnni = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
   return vnni && (target.isa != "avx512bf16" || __builtin_cpu_supports("avx512bf16"));
+#endif
 }
 
 CPUTarget llmc::lookupCPUTarget(std::string_view name) {
@@ -40,7 +72,7 @@ CPUTarget llmc::lookupCPUTarget(std::string_view name) {
     for (auto target = targets.rbegin(); target != targets.rend(); ++target)
       if (runsHere(*target))
         return *target;
-    throw Error("--target-cpu=native: expected a CPU with " + targets.front().isa + ", got one without");
+    throw Error("--target-cpu=native: expected a CPU with one of " + cpuTargetNames(hostArchitecture()) + ", got one without");
   }
   for (const CPUTarget &target : targets)
     if (target.isa == name)

@@ -9,6 +9,13 @@
 using namespace llmc;
 
 static std::unique_ptr<llvm::TargetMachine> machineOf(const CPUTarget &target, std::string &error) {
+  if (target.architecture == Architecture::AArch64) {
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+    return createMachine(llvm::Triple("aarch64-unknown-linux-gnu"), target.cpu, target.features, llvm::Reloc::PIC_, error);
+  }
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();

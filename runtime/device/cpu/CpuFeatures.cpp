@@ -3,9 +3,14 @@
 #include "llmc/Support/Error.h"
 
 #include <algorithm>
-#include <cpuid.h>
 #include <cstdint>
 #include <map>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 namespace llmc {
 
@@ -14,13 +19,7 @@ namespace {
 // There f32 multiply-adds are twice as fast as vdpbf16ps (measured on Emerald Rapids), and give the same bits.
 constexpr char kSlowBF16[] = "slow avx512bf16";
 
-uint64_t readXcr0() {
-  uint32_t low, high;
-  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (uint64_t(high) << 32) | low;
-}
-
-// x86-64-v3 and x86-64-v4 with VNNI, as the psABI lists them.
+// x86-64-v3 and x86-64-v4 with VNNI, as the psABI lists them; Armv8.2-A with FEAT_DotProd, by Linux's names.
 const std::map<std::string, std::vector<std::string>> &requirements() {
   static const std::vector<std::string> v3 = {"avx", "avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "movbe"};
   static const std::map<std::string, std::vector<std::string>> table = [] {
@@ -28,7 +27,8 @@ const std::map<std::string, std::vector<std::string>> &requirements() {
     v4.insert(v4.end(), {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni"});
     std::vector<std::string> bf16 = v4;
     bf16.push_back("avx512bf16");
-    return std::map<std::string, std::vector<std::string>>{{"avx2", v3}, {"avx512vnni", v4}, {"avx512bf16", bf16}};
+    return std::map<std::string, std::vector<std::string>>{{"avx2", v3}, {"avx512vnni", v4}, {"avx512bf16", bf16},
+                                                             {"neon_dotprod", {"asimd", "asimddp"}}};
   }();
   return table;
 }
@@ -40,13 +40,22 @@ std::string join(const std::vector<std::string> &parts) {
   return text;
 }
 
+#if defined(__x86_64__)
+uint64_t readXcr0() {
+  uint32_t low, high;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (uint64_t(high) << 32) | low;
+}
+
 bool isIntel() {
   unsigned a, b, c, d; // "GenuineIntel" in b, d, c
   return __get_cpuid(0, &a, &b, &c, &d) && b == 0x756e6547 && d == 0x49656e69 && c == 0x6c65746e;
 }
+#endif
 
 } // namespace
 
+#if defined(__x86_64__)
 std::set<std::string> detectCpuFeatures() {
   std::set<std::string> found;
   unsigned a, b, c, d;
@@ -82,10 +91,30 @@ std::set<std::string> detectCpuFeatures() {
     add("lzcnt", c & (1u << 5));
   return found;
 }
+#else
+std::set<std::string> detectCpuFeatures() {
+  const unsigned long bits = getauxval(AT_HWCAP);
+  std::set<std::string> found;
+  if (bits & HWCAP_ASIMD)
+    found.insert("asimd");
+  if (bits & HWCAP_ASIMDDP)
+    found.insert("asimddp");
+  return found;
+}
+#endif
 
 const std::vector<std::string> &isaNames() {
-  static const std::vector<std::string> names = {"avx512bf16", "avx512vnni", "avx2"};
+  static const std::vector<std::string> names = {"avx512bf16", "avx512vnni", "avx2", "neon_dotprod"};
   return names;
+}
+
+const std::string &leastIsa() {
+#if defined(__x86_64__)
+  static const std::string name = "avx2";
+#else
+  static const std::string name = "neon_dotprod";
+#endif
+  return name;
 }
 
 std::string missingFeatures(const std::string &isa, const std::set<std::string> &features) {

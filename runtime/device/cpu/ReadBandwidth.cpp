@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <immintrin.h>
 #include <vector>
 
 namespace llmc {
@@ -15,23 +14,28 @@ namespace {
 
 constexpr size_t kLine = 64, kAhead = 4096; // bytes; as the products of one token (lib/Conversion/LMToTile/Schedule.cpp)
 
+using Half = int64_t __attribute__((vector_size(kLine / 2), aligned(1), may_alias)); // of a line
+
 /// Any number that depends on every byte.
-__attribute__((target("avx2"))) int64_t sumOf(const std::byte *from, size_t lines) {
-  __m256i even = _mm256_setzero_si256(), odd = even;
+#if defined(__x86_64__)
+__attribute__((target("avx2")))
+#endif
+int64_t sumOf(const std::byte *from, size_t lines) {
+  Half even{}, odd{};
   for (size_t i = 0; i < lines; ++i) {
-    const auto *line = reinterpret_cast<const __m256i *>(from + i * kLine);
-    _mm_prefetch(reinterpret_cast<const char *>(line) + kAhead, _MM_HINT_T0);
-    even = _mm256_add_epi64(even, _mm256_loadu_si256(line));
-    odd = _mm256_add_epi64(odd, _mm256_loadu_si256(line + 1));
+    const auto *line = reinterpret_cast<const Half *>(from + i * kLine);
+    __builtin_prefetch(from + i * kLine + kAhead);
+    even += line[0];
+    odd += line[1];
   }
-  even = _mm256_add_epi64(even, odd);
-  return _mm256_extract_epi64(even, 0) + _mm256_extract_epi64(even, 1) + _mm256_extract_epi64(even, 2) + _mm256_extract_epi64(even, 3);
+  even += odd;
+  return even[0] + even[1] + even[2] + even[3];
 }
 
 } // namespace
 
 double readBandwidth(std::span<const std::byte> buffer, unsigned threads, unsigned rounds) {
-  if (const std::string missing = missingFeatures("avx2", detectCpuFeatures()); !missing.empty())
+  if (const std::string missing = missingFeatures(leastIsa(), detectCpuFeatures()); !missing.empty())
     throw Error("reading bandwidth: this CPU lacks " + missing);
   const size_t lines = buffer.size() / kLine / std::max(threads, 1u);
   if (!lines)

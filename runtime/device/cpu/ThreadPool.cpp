@@ -1,20 +1,14 @@
 //===- ThreadPool.cpp -----------------------------------------------------===//
 #include "runtime/device/cpu/ThreadPool.h"
+#include "runtime/device/cpu/Processor.h"
 
 #include <algorithm>
 #include <fstream>
-#include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
 namespace llmc {
-
-namespace {
-
-constexpr unsigned kFlushDenormals = 0x8040; // MXCSR: FTZ (bit 15) and DAZ (bit 6)
-
-} // namespace
 
 std::vector<int> ThreadPool::affinity() {
   std::vector<int> cpus;
@@ -69,7 +63,7 @@ void ThreadPool::wait(const std::atomic<uint32_t> &flag, uint32_t epoch) const {
   for (int i = 0; i < spins_; ++i) {
     if (arrived())
       return;
-    _mm_pause();
+    relax();
   }
   for (int i = 0; !arrived(); ++i) {
     if (i < 20000) {
@@ -91,8 +85,8 @@ void ThreadPool::barrier(unsigned thread) {
 }
 
 void ThreadPool::run(void (*body)(void *, unsigned), void *context) {
-  const unsigned saved = _mm_getcsr();
-  _mm_setcsr(saved | kFlushDenormals);
+  const uint64_t saved = floatMode();
+  setFloatMode(saved | kFlushDenormals);
   if (size_ > 1) {
     body_ = body;
     context_ = context;
@@ -101,16 +95,16 @@ void ThreadPool::run(void (*body)(void *, unsigned), void *context) {
   }
   body(context, 0);
   barrier(0);
-  _mm_setcsr(saved);
+  setFloatMode(saved);
 }
 
 void ThreadPool::work(unsigned thread) {
-  _mm_setcsr(_mm_getcsr() | kFlushDenormals);
+  setFloatMode(floatMode() | kFlushDenormals);
   uint32_t seen = 0;
   while (true) {
     // Steps follow each other closely while text is generated: stay awake for about 100 us, then sleep.
     for (int i = 0; i < spins_ && start_.load(std::memory_order_acquire) == seen; ++i)
-      _mm_pause();
+      relax();
     start_.wait(seen, std::memory_order_acquire);
     if (stop_)
       return;

@@ -1,6 +1,7 @@
 // bf16 with pairs is one chain, of every pair the odd k first: multiply-adds, or the instruction that computes just that.
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=avx2})' | FileCheck %s
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=avx512vnni})' | FileCheck %s --check-prefix=VNNI
+// RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=neon_dotprod})' | FileCheck %s
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=avx512bf16})' | FileCheck %s --check-prefix=BF16
 
 // CHECK-LABEL: llvm.func @pairs

@@ -1,9 +1,10 @@
-// 4-bit codes: 16-bit sums widened once per group; the same products on both instruction sets.
+// 4-bit codes: 16-bit sums widened once per group; the same products on every instruction set.
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=avx2})' | FileCheck %s --check-prefix=AVX2
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=avx512vnni})' | FileCheck %s --check-prefix=VNNI
+// RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=neon_dotprod})' | FileCheck %s --check-prefix=NEON
 // RUN: not llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=mmx})' 2>&1 | FileCheck %s --check-prefix=ISA
 
-// ISA: error: expected instruction set avx2, avx512vnni or avx512bf16, got 'mmx'
+// ISA: error: expected instruction set avx2, avx512vnni, avx512bf16 or neon_dotprod, got 'mmx'
 
 // AVX2-LABEL: llvm.func @q4_1(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64)
 // AVX2: scf.for
@@ -19,6 +20,12 @@
 // VNNI-NOT: vpdpbusd
 // VNNI: arith.sitofp {{.*}} : vector<16xi32> to vector<16xf32>
 // VNNI-COUNT-2: llvm.intr.fma
+// NEON-LABEL: llvm.func @q4_1
+// NEON-COUNT-32: llvm.call_intrinsic "llvm.aarch64.neon.sdot"({{.*}}) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
+// NEON-NOT: sdot
+// NEON: arith.sitofp {{.*}} : vector<8xi32> to vector<8xf32>
+// NEON-COUNT-4: llvm.intr.fma
+// NEON-NOT: llvm.intr.fma
 tile.kernel @q4_1(%x: memref<?x32xi8>, %s: memref<?x1x2xf32>, %w: memref<2x1x320xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : vector<1x16xf32>
@@ -37,6 +44,9 @@ tile.kernel @q4_1(%x: memref<?x32xi8>, %s: memref<?x1x2xf32>, %w: memref<2x1x320
 // VNNI-LABEL: llvm.func @wide
 // VNNI-COUNT-16: llvm.x86.avx512.vpdpwssd.512
 // VNNI-NOT: vpdpwssd
+// NEON-LABEL: llvm.func @wide
+// NEON-COUNT-128: llvm.call_intrinsic "llvm.aarch64.neon.smull"({{.*}}) : (vector<4xi16>, vector<4xi16>) -> vector<4xi32>
+// NEON-NOT: smull
 tile.kernel @wide(%x: memref<?x32xi16>, %s: memref<?x1x2xf32>, %w: memref<2x1x320xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : vector<1x16xf32>
@@ -65,6 +75,11 @@ tile.kernel @wide(%x: memref<?x32xi16>, %s: memref<?x1x2xf32>, %w: memref<2x1x32
 // VNNI: llvm.intr.fma
 // VNNI-COUNT-8: llvm.x86.avx512.vpdpwssd.512
 // VNNI-NOT: vpdpwssd
+// NEON-LABEL: llvm.func @q6_k
+// NEON-COUNT-64: llvm.aarch64.neon.smull
+// NEON: llvm.intr.fma
+// NEON-COUNT-64: llvm.aarch64.neon.smull
+// NEON-NOT: smull
 tile.kernel @q6_k(%x: memref<?x32xi16>, %s: memref<?x1x2xf32>, %w: memref<2x1x3360xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : vector<1x16xf32>
@@ -85,6 +100,11 @@ tile.kernel @q6_k(%x: memref<?x32xi16>, %s: memref<?x1x2xf32>, %w: memref<2x1x33
 // VNNI-NOT: pshuf
 // VNNI-COUNT-16: llvm.x86.avx512.vpdpbusd.512
 // VNNI-NOT: vpdpbusd
+// NEON-LABEL: llvm.func @iq4_xs
+// NEON-COUNT-4: "llvm.aarch64.neon.tbl1"
+// NEON: arith.subi {{.*}} : vector<32xi8>
+// NEON-COUNT-32: llvm.aarch64.neon.sdot
+// NEON-NOT: {{sdot|llvm.x86}}
 tile.kernel @iq4_xs(%x: memref<?x32xi8>, %s: memref<?x1x2xf32>, %w: memref<2x1x2176xi8>, %out: memref<?x32xf32>, %rows: index, %unit: index) {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : vector<1x16xf32>

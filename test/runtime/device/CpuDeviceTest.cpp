@@ -3,6 +3,7 @@
 #include "llmc/Support/Error.h"
 #include "runtime/device/cpu/CpuFeatures.h"
 #include "runtime/device/ModuleLoader.h"
+#include "runtime/device/cpu/Processor.h"
 #include "runtime/device/cpu/ThreadPool.h"
 #include "runtime/engine/Batch.h"
 #include "runtime/engine/Score.h"
@@ -10,7 +11,6 @@
 #include <array>
 #include <cstring>
 #include <gtest/gtest.h>
-#include <immintrin.h>
 
 using namespace llmc;
 using fake::Loaded;
@@ -216,7 +216,7 @@ TEST(CpuFeatures, ChoosesTheBestThatRuns) {
   expectError([&] { chooseIsa(both, "avx512vnni", haswell); }, "this CPU cannot run avx512vnni: it lacks avx512f");
   expectError([&] { chooseIsa(both, "", old); }, "avx2 lacks avx2");
   expectError([&] { chooseIsa({"avx2"}, "avx512vnni", icelake); }, "the package has no code for avx512vnni");
-  expectError([&] { chooseIsa(both, "mmx", icelake); }, "expected one of avx512bf16, avx512vnni, avx2, got 'mmx'");
+  expectError([&] { chooseIsa(both, "mmx", icelake); }, "expected one of avx512bf16, avx512vnni, avx2, neon_dotprod, got 'mmx'");
   const std::vector<std::string> all = {"avx2", "avx512vnni", "avx512bf16"};
   std::set<std::string> zen4 = icelake;
   zen4.insert("avx512bf16");
@@ -228,6 +228,9 @@ TEST(CpuFeatures, ChoosesTheBestThatRuns) {
   EXPECT_EQ(chooseIsa(all, "", sapphireRapids), "avx512vnni");
   EXPECT_EQ(chooseIsa(all, "avx512bf16", sapphireRapids), "avx512bf16");
   expectError([&] { chooseIsa(all, "avx512bf16", icelake); }, "this CPU cannot run avx512bf16: it lacks avx512bf16");
+  EXPECT_EQ(chooseIsa({"neon_dotprod"}, "", {"asimd", "asimddp"}), "neon_dotprod");
+  expectError([&] { chooseIsa({"neon_dotprod"}, "", {"asimd"}); }, "this CPU cannot run the package: neon_dotprod lacks asimddp");
+  expectError([&] { chooseIsa({"neon_dotprod"}, "", icelake); }, "neon_dotprod lacks asimd, asimddp");
 }
 
 TEST(ModuleCheck, NamesTheLaunchAndArgument) {
@@ -276,12 +279,12 @@ TEST(ThreadPool, EveryThreadPassesEveryBarrier) {
 
 TEST(ThreadPool, FlushesDenormalsInsideOnly) {
   ThreadPool pool(2, false);
-  const unsigned before = _mm_getcsr();
+  const uint64_t before = floatMode();
   std::atomic<int> flushed{0};
-  auto body = [&](unsigned) { flushed += (_mm_getcsr() & 0x8040) == 0x8040; };
+  auto body = [&](unsigned) { flushed += (floatMode() & kFlushDenormals) == kFlushDenormals; };
   pool.run(body);
   EXPECT_EQ(flushed, 2);
-  EXPECT_EQ(_mm_getcsr(), before);
+  EXPECT_EQ(floatMode(), before);
 }
 
 } // namespace

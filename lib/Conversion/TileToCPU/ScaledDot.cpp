@@ -19,8 +19,6 @@
 
 #include "Codes.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace llmc;
 using namespace llmc::cpu;
@@ -183,21 +181,19 @@ struct Kernel {
     sum = add(sum, product);
   }
 
-  /// Of words, the sums of two neighbouring products.
+  /// Of words, the sums of two neighbouring products: in each 128-bit part the products of its low and of its high half.
   Value pairProducts(Value x, Value y) {
-    Values products;
-    for (int64_t first : {int64_t(0), lanes}) {
-      SmallVector<int32_t> mask(lanes);
-      std::iota(mask.begin(), mask.end(), static_cast<int32_t>(first));
-      products.push_back(e.inParts("llvm.aarch64.neon.smull", e.i32s(), {e.shuffle(x, x, mask), e.shuffle(y, y, mask)}));
-    }
-    auto every = [&](int32_t start) {
+    auto halfOfParts = [&](Value value, int32_t first) {
       SmallVector<int32_t> mask;
-      for (int32_t i = 0; i < lanes; ++i)
-        mask.push_back(start + 2 * i);
-      return e.shuffle(products[0], products[1], mask);
+      for (int32_t part = 0; part < lanes / 4; ++part)
+        for (int32_t i = 0; i < 4; ++i)
+          mask.push_back(part * 8 + first + i);
+      return e.shuffle(value, value, mask);
     };
-    return add(every(0), every(1));
+    auto products = [&](int32_t first) {
+      return e.inParts("llvm.aarch64.neon.smull", e.i32s(), {halfOfParts(x, first), halfOfParts(y, first)});
+    };
+    return e.inParts("llvm.aarch64.neon.addp", e.i32s(), {products(0), products(4)});
   }
 
   Value activation(const Place &row, int64_t word) {

@@ -10,15 +10,18 @@ import exe as cli
 
 
 RUN = os.path.join(common.ROOT, "scripts", "run-aarch64.sh")
-STUB = "llmc-runtime-stub-aarch64"
 # Every storage type, and the arithmetic of each; windows and sinks.
 TINY = {"llama-tied.f32": ("default",), "llama3-untied.f16": ("default",), "qwen2.hf-bf16": ("default", "f32"), "llama-256.k": ("default", "f32", "q8"),
         "llama-tied.q5": ("default", "q8"), "llama-tied.q4_1": ("q8",), "llama-256.hf-fp8": ("default",), "gemma2-plain.q8_0": ("default", "q8"), "granite-swa.hf-f32": ("default",)}
 
 
+def built(ctx, name):
+    return os.path.join(os.path.dirname(ctx.llmc), name + "-aarch64")
+
+
 def stub(checks, ctx):
     """The cross-built stub's path; None with a note where this machine has none."""
-    path = os.path.join(os.path.dirname(ctx.llmc), STUB)
+    path = built(ctx, "llmc-runtime-stub")
     missing = [what for what, there in ((path, os.path.exists(path)), ("qemu-aarch64", shutil.which("qemu-aarch64"))) if not there]
     if missing:
         checks.note(f"skipped: no {' and no '.join(missing)}; scripts/install-deps.sh and scripts/build-aarch64.sh make them")
@@ -67,6 +70,9 @@ def tiny_models(checks, ctx):
     equal(checks, "IQ4_XS", executables, goldens["llama-256.k"]["prompt_ids"])
     result = common.run([executables[1], "verify"])
     checks.check("verify passes", result.code == 0, (result.text + result.errors).strip()[-200:] if result.code else "")
+    executables = compiled(checks, ctx, tiny.write(ctx.work, "qwen2.q4_1"), "cts-arm")
+    result = common.run([RUN, built(ctx, "llmc-cts"), ctx.path("cts-arm-a"), "--quick", "--traces", "3"])
+    checks.check("conformance of qwen2.q4_1", result.code == 0, (result.text.strip().splitlines() or [result.errors.strip()])[-1])
 
 
 def smollm2(checks, ctx):

@@ -81,7 +81,7 @@ std::string findStub(const std::string &given, Architecture architecture) {
     return place;
   }
   throw Error("runtime executable for " + std::string(architectureName(architecture)) + ": expected it at " + join(places, " or ") +
-              (foreign ? ", where scripts/build-aarch64.sh puts it" : "") + "; see --stub");
+              (foreign && given.empty() ? ", where scripts/build-aarch64.sh puts it" : "") + "; see --stub");
 }
 
 /// What would fail only in the executable must fail here.

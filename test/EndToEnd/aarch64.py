@@ -103,4 +103,7 @@ def refusals(checks, ctx):
     refused("an instruction set of another architecture", [arm, "run", "x", "--isa=avx2"], "--isa: the package has no code for avx2, only neon_dotprod")
     native = [ctx.llmc, "compile", model, "-o", ctx.path("no")]
     refused("a stub for another architecture", [*native, f"--stub={path}"], "expected the runtime executable for x86-64, got another file")
+    os.makedirs(ctx.path("alone"), exist_ok=True)
+    alone = shutil.copy(ctx.llmc, ctx.path("alone", "llmc"))
+    refused("no stub", [alone, *native[1:], "--target-cpu=neon_dotprod"], "runtime executable for AArch64: expected it at " + ctx.path("alone", "llmc-runtime-stub-aarch64"))
     refused("a module for another architecture", [ctx.llmc, "explain", ctx.path("refused-a")], "expected a shared object for x86-64")

@@ -25,10 +25,11 @@ const char *llmc::architectureName(Architecture architecture) {
 
 const std::vector<CPUTarget> &llmc::cpuTargets() {
   // x86-64-v3 is avx2, fma, f16c, bmi2; v4 adds avx512{f,bw,cd,dq,vl} (x86-64 psABI, table 3.1).
+  // fast-dpwssd: no shorter chains of vpdpwssd from vpmaddwd and vpaddd, which are twice the operations.
   static const std::vector<CPUTarget> targets = {
       {"avx2", "x86-64-v3", "", 256},
-      {"avx512vnni", "x86-64-v4", "+avx512vnni,-prefer-256-bit", 512},
-      {"avx512bf16", "x86-64-v4", "+avx512vnni,+avx512bf16,-prefer-256-bit", 512},
+      {"avx512vnni", "x86-64-v4", "+avx512vnni,+fast-dpwssd,-prefer-256-bit", 512},
+      {"avx512bf16", "x86-64-v4", "+avx512vnni,+avx512bf16,+fast-dpwssd,-prefer-256-bit", 512},
       {"neon_dotprod", "generic", "+v8.2a,+dotprod", 128, Architecture::AArch64},
   };
   return targets;

@@ -13,11 +13,12 @@ using namespace llmc;
 
 // int8 products unpack a record once per register tile: 16 tokens make that 4 % of the work. Prefill units
 // take 256 tokens, whose activations stay in L2 while a panel's weights stay in L1. One token is bandwidth:
-// prefetch runs about two panels' records ahead.
+// prefetch runs about two panels' records ahead; without it 16 tokens wait for their weights, too.
 static constexpr LinearSchedule kQuantized[] = {
     {"m1", 1, 1, 1, 1, 4096},
     {"m8", 8, 8, 4, 4, 2048},
-    {"m256", UINT32_MAX, 256, 16, 4, 0},
+    {"m16", 16, 16, 16, 16, 4096},
+    {"m256", UINT32_MAX, 256, 16, 4, 2048},
 };
 
 static constexpr LinearSchedule kWide[] = {
@@ -28,8 +29,10 @@ static constexpr LinearSchedule kWide[] = {
 // bf16 on a CPU: a register of weights serves 16 tokens.
 static constexpr LinearSchedule kPairs[] = {
     {"m1", 1, 1, 1, 1, 4096},
-    {"m8", 8, 8, 4, 4, 2048},
-    {"m256", UINT32_MAX, 256, 16, 4, 0},
+    {"m4", 4, 4, 4, 4, 2048},
+    {"m8", 8, 8, 8, 8, 4096},
+    {"m16", 16, 16, 16, 16, 4096},
+    {"m256", UINT32_MAX, 256, 16, 4, 2048},
 };
 
 // Of few tokens the time is that of the weights' bytes if there are enough loads in flight: units of one panel, whose k eight

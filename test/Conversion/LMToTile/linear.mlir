@@ -7,6 +7,7 @@ func.func @step(%c: tensor<?x64xi8>, %s: tensor<?x2x2xf32>, %r: tensor<?x96xf32>
   // CHECK: rt.dispatch "blk.0.attn_residual"(%arg0, %arg1, %arg2)
   // CHECK-SAME: #rt.variant<max_rows = 1, kernel = @linear_q8_g32_q4_1_64x96_residual_m1, row_block = 1, col_blocks = 6>
   // CHECK-SAME: #rt.variant<max_rows = 8, kernel = @linear_q8_g32_q4_1_64x96_residual_m8, row_block = 8, col_blocks = 6>
+  // CHECK-SAME: #rt.variant<max_rows = 16, kernel = @linear_q8_g32_q4_1_64x96_residual_m16, row_block = 16, col_blocks = 6>
   // CHECK-SAME: #rt.variant<max_rows = 4294967295, kernel = @linear_q8_g32_q4_1_64x96_residual_m256, row_block = 256, col_blocks = 6>
   // CHECK-SAME: weights = [@w]
   %y = lm.linear %c, %s residual %r, @w {arith = #lm.arith<q8_g32>} : (tensor<?x64xi8>, tensor<?x2x2xf32>, tensor<?x96xf32>) -> tensor<?x96xf32> loc("blk.0.attn_residual")

@@ -229,8 +229,10 @@ static LogicalResult verifyProduct(Operation *op, VectorType a, PackedType b, Ve
 LogicalResult DotOp::verify() {
   auto a = cast<VectorType>(getA().getType());
   auto b = cast<PackedType>(getB().getType());
-  if (getArith() == DotArith::BF16_EO32 && (!a.getElementType().isBF16() || b.getFormat() != Format::BF16Pairs || b.getK() % 32))
-    return emitOpError("expected bf16 operands in pairs and k a multiple of 32 for bf16_eo32, got ") << a << " and " << b;
+  bool pairsOrCodes = b.getFormat() == Format::BF16Pairs || isQuantized(b.getFormat());
+  if (getArith() == DotArith::BF16_EO32 && (!a.getElementType().isBF16() || !pairsOrCodes || b.getK() % 32))
+    return emitOpError("expected a bf16 left operand, a right one of bf16_pairs or codes, and k a multiple of 32 for bf16_eo32, got ")
+           << a << " and " << b;
   if (getArith() == DotArith::BF16 && (!a.getElementType().isBF16() || b.getK() % 16))
     return emitOpError("expected a bf16 left operand and k a multiple of 16 for bf16, got ") << a << " and " << b;
   if (getArith() == DotArith::BF16_G32 && (!a.getElementType().isBF16() || b.getK() % 32 || !hasScalesOf32(b.getFormat())))

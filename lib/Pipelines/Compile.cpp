@@ -216,13 +216,19 @@ void Driver::writeCode() {
   writeText(options.output, text);
 }
 
-// avx512bf16 differs from avx512vnni in products of bf16 alone.
+// avx512bf16 and amxbf16 differ from avx512vnni in products of one arithmetic each.
 std::vector<std::string> Driver::distinctIsas() {
   std::vector<std::string> isas = options.isas;
-  bool products = false;
-  module->walk([&](tile::DotOp dot) { products |= dot.getArith() == tile::DotArith::BF16; });
-  if (!products && std::find(isas.begin(), isas.end(), "avx512vnni") != isas.end())
-    isas.erase(std::remove(isas.begin(), isas.end(), "avx512bf16"), isas.end());
+  bool bf16 = false, evenOdd = false;
+  module->walk([&](tile::DotOp dot) {
+    bf16 |= dot.getArith() == tile::DotArith::BF16;
+    evenOdd |= dot.getArith() == tile::DotArith::BF16_EO32;
+  });
+  if (std::find(isas.begin(), isas.end(), "avx512vnni") == isas.end())
+    return isas;
+  for (auto [isa, differs] : {std::pair("avx512bf16", bf16), std::pair("amxbf16", evenOdd)})
+    if (!differs)
+      isas.erase(std::remove(isas.begin(), isas.end(), isa), isas.end());
   return isas;
 }
 

@@ -71,7 +71,7 @@ struct Manifest {
   std::string compute;             // "mixed", "f32"
   std::string kvElement;           // "bf16", "f32"
   uint32_t kvBlock = 0;            // tokens
-  std::vector<std::string> isas;   // "avx2", "avx512vnni", "avx512bf16"; "neon_dotprod"
+  std::vector<std::string> isas;   // "avx2", "avx512vnni", "avx512bf16", "amxbf16"; "neon_dotprod"
   Limits limits;
   std::vector<Weight> weights;
   WeightsOrigin weightsOrigin;

@@ -130,7 +130,7 @@ void addWeightsFlags(CLI::App &app, LoadFlags &flags) {
 
 void addLoadFlags(CLI::App &app, LoadFlags &flags) {
   addWeightsFlags(app, flags);
-  app.add_option("--isa", flags.isa, "force an instruction set of the package: avx512bf16, avx512vnni, avx2; neon_dotprod")->type_name("ISA");
+  app.add_option("--isa", flags.isa, "force an instruction set of the package: amxbf16, avx512bf16, avx512vnni, avx2; neon_dotprod")->type_name("ISA");
   app.add_flag("--mmap", flags.map, "serve from the file mapping; do not copy the weights into huge pages");
   addSize(app, "--kv-memory", flags.kvBytes, "memory of the KV cache (default: what the context needs)");
   addSize(app, "--swap-memory", flags.swapBytes,

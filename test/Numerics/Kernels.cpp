@@ -31,7 +31,9 @@ using namespace llmc;
 using namespace llmc::test;
 
 void llmc::test::forEveryIsa(const std::function<void()> &test) {
-  for (const CPUTarget &target : cpuTargets()) {
+  std::vector<CPUTarget> targets = cpuTargets();
+  targets.push_back(emulatedAmx());
+  for (const CPUTarget &target : targets) {
     if (!runsHere(target))
       continue;
     setenv("LLMC_TEST_ISA", target.isa.c_str(), 1);

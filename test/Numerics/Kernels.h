@@ -47,7 +47,7 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// Calls `test` with kernels for each instruction set that this machine has.
+/// Calls `test` with kernels for each instruction set that this machine has, and with emulated tiles.
 void forEveryIsa(const std::function<void()> &test);
 
 /// MXCSR with denormals flushed while it lives, as around every kernel (and therefore around its model).

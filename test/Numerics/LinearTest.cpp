@@ -182,7 +182,12 @@ TEST(Linear, Q4_1InQ8G32) { testLinear(Arith::Q8, DType::Q4_1, kShapes); }
 TEST(Linear, Q4_1InQ16G32) { testLinear(Arith::Q16, DType::Q4_1, kShapes); }
 TEST(Linear, Q8_0InQ8G32) { testLinear(Arith::Q8, DType::Q8_0, kShapes); }
 TEST(Linear, Q8_0InQ16G32) { testLinear(Arith::Q16, DType::Q8_0, kShapes); }
-TEST(Linear, BF16InEvenOdd32) { testLinear(Arith::EvenOdd, DType::BF16, kShapes); }
+TEST(Linear, BF16InEvenOdd32) {
+  forEveryIsa([] { testLinear(Arith::EvenOdd, DType::BF16, kShapes); });
+}
+TEST(Linear, Q4_1InEvenOdd32) {
+  forEveryIsa([] { testLinear(Arith::EvenOdd, DType::Q4_1, kShapes); });
+}
 TEST(Linear, BF16InPairs) {
   forEveryIsa([] { testLinear(Arith::Pairs, DType::BF16, kShapes); });
 }
@@ -204,6 +209,9 @@ struct Blocks : testing::TestWithParam<DType> {
 TEST_P(Blocks, InQ8G32) { testLinear(Arith::Q8, GetParam(), {{k(96, 256), 80, true, true}, {k(160, 512), 16, false, false}}); }
 TEST_P(Blocks, InQ16G32) { testLinear(Arith::Q16, GetParam(), {{k(96, 256), 80, true, true}, {k(160, 512), 16, false, false}}); }
 TEST_P(Blocks, InF32) { testLinear(Arith::F32, GetParam(), {{k(96, 256), 48, true, true}}); }
+TEST_P(Blocks, InEvenOdd32) {
+  forEveryIsa([&] { testLinear(Arith::EvenOdd, GetParam(), {{k(160, 256), 80, true, true}}); });
+}
 TEST_P(Blocks, GatedInQ16G32) { testGated(Arith::Q16, GetParam(), {{k(160, 256), 48, false, false}}); }
 INSTANTIATE_TEST_SUITE_P(Formats, Blocks,
                          testing::Values(DType::Q5_0, DType::Q5_1, DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K,
@@ -219,7 +227,12 @@ TEST(GatedLinear, Q4_1InQ8G32) { testGated(Arith::Q8, DType::Q4_1, {kGatedShapes
 TEST(GatedLinear, Q4_1InQ16G32) { testGated(Arith::Q16, DType::Q4_1, kGatedShapes); }
 TEST(GatedLinear, Q8_0InQ8G32) { testGated(Arith::Q8, DType::Q8_0, {kGatedShapes[0]}); }
 TEST(GatedLinear, Q8_0InQ16G32) { testGated(Arith::Q16, DType::Q8_0, kGatedShapes); }
-TEST(GatedLinear, BF16InEvenOdd32) { testGated(Arith::EvenOdd, DType::BF16, kGatedShapes); }
+TEST(GatedLinear, BF16InEvenOdd32) {
+  forEveryIsa([] { testGated(Arith::EvenOdd, DType::BF16, kGatedShapes); });
+}
+TEST(GatedLinear, Q4_0InEvenOdd32) { // an odd number of groups in the last record
+  forEveryIsa([] { testGated(Arith::EvenOdd, DType::Q4_0, kGatedShapes); });
+}
 TEST(GatedLinear, BF16InPairs) {
   forEveryIsa([] { testGated(Arith::Pairs, DType::BF16, kGatedShapes); });
 }

@@ -92,14 +92,15 @@ template <typename T> float modelCoded(const Weight &w, int64_t n, const T *code
   return c;
 }
 
-/// bf16_eo32: one result.
+/// bf16_eo32: one result. Weights are rounded to bf16, what AMX multiplies.
 inline float modelEvenOdd(const Weight &w, int64_t n, const uint16_t *x) {
   float c = 0;
+  auto weight = [&](int64_t k) { return k < w.cols ? bf16ToF32(f32ToBf16(w.value(n, k))) : 0.0f; };
   for (int64_t g = 0; g < alignUp(w.cols, 32); g += 32) {
     float even = 0, odd = 0;
     for (int64_t k = g; k < g + 32; k += 2) {
-      even = std::fma(k < w.cols ? w.value(n, k) : 0.0f, bf16ToF32(x[k]), even);
-      odd = std::fma(k + 1 < w.cols ? w.value(n, k + 1) : 0.0f, bf16ToF32(x[k + 1]), odd);
+      even = std::fma(weight(k), bf16ToF32(x[k]), even);
+      odd = std::fma(weight(k + 1), bf16ToF32(x[k + 1]), odd);
     }
     float both = even + odd;
     c = c + both;

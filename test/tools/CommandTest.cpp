@@ -87,8 +87,8 @@ TEST(Command, usage) {
   expectFailure("compile x --max-seqs=0", 2, "--max-seqs: expected a number of 1 to 4096, got \"0\"");
   expectFailure("compile x --max-seqs=12x", 2, "--max-seqs: expected a number");
   expectFailure("compile x --no-fuse-qkv=yes", 2, "--no-fuse-qkv: expected no value, got \"yes\"");
-  expectFailure("compile x --target-cpu=z80 -o y", 2, "--target-cpu: expected native, avx2, avx512vnni, avx512bf16, neon_dotprod, got \"z80\"");
-  expectFailure("compile x --isas=avx2,sse -o y", 2, "--isas: expected avx2, avx512vnni, avx512bf16, neon_dotprod, got \"sse\"");
+  expectFailure("compile x --target-cpu=z80 -o y", 2, "--target-cpu: expected native, avx2, avx512vnni, avx512bf16, amxbf16, neon_dotprod, got \"z80\"");
+  expectFailure("compile x --isas=avx2,sse -o y", 2, "--isas: expected avx2, avx512vnni, avx512bf16, amxbf16, neon_dotprod, got \"sse\"");
   expectFailure("compile x --isas=avx2,neon_dotprod -o y", 2,
                 "--isas: expected instruction sets of one architecture, got avx2 (x86-64) and neon_dotprod (AArch64)");
   expectFailure("compile x --isas=avx2 --target-cpu=avx2 -o y", 2, "expected one of --target-cpu and --isas, got both");

@@ -43,6 +43,8 @@ static std::vector<std::string> chosenIsas(const std::string &cpu, const std::st
     if (cpu.empty() && list.empty() ? target.architecture == hostArchitecture()
                                     : std::find(wanted.begin(), wanted.end(), target.isa) != wanted.end())
       chosen.push_back(target), isas.push_back(target.isa);
+  if (std::find(wanted.begin(), wanted.end(), emulatedAmx().isa) != wanted.end()) // for tests, so only by its name
+    chosen.push_back(emulatedAmx()), isas.push_back(emulatedAmx().isa);
   if (!cpu.empty() || !list.empty())
     for (const std::string &name : wanted)
       if (std::find(isas.begin(), isas.end(), name) == isas.end())

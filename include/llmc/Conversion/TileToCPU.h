@@ -18,7 +18,8 @@ std::unique_ptr<mlir::Pass> createTileExpandMathPass(bool onlyTrigonometry = fal
 void populateTileExpandMathPatterns(mlir::RewritePatternSet &patterns, bool onlyTrigonometry = false);
 
 /// `tile-to-cpu{isa=...}`: each tile.kernel becomes an llvm.func of the signature llmc_kernel_fn (llmc/abi.h), its
-/// tile values registers of the instruction set ("avx2", "avx512vnni").
+/// tile values registers of the instruction set ("avx2", "avx512vnni", "avx512bf16", "amxbf16"; "amxbf16-emulated": the structure of amxbf16,
+/// with what tiles would do done by AVX-512, for tests).
 std::unique_ptr<mlir::Pass> createTileToCPUPass(llvm::StringRef isa = "avx2");
 
 } // namespace llmc

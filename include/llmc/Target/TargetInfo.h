@@ -28,6 +28,9 @@ struct CPUTarget {
 /// The instruction sets that llmc has kernels for, those of an architecture weakest first.
 const std::vector<CPUTarget> &cpuTargets();
 
+/// amxbf16 without tile registers: what they do is done by AVX-512. For tests of amxbf16's kernels where no AMX is.
+const CPUTarget &emulatedAmx();
+
 /// Whether this machine has it.
 bool runsHere(const CPUTarget &target);
 

@@ -63,7 +63,7 @@ struct Product {
     panels = schedule.pipelined ? schedule.panels : std::gcd(schedule.panels, panelsOfAll);
     ragged = panelsOfAll % panels;
     stepK = std::max(schedule.stepK, tile::recordK(format));
-    partK = arith == lm::Arith::BF16 && tile::recordK(format) > 64 ? schedule.stepK : stepK;
+    partK = arith == lm::Arith::BF16_EO32 || (arith == lm::Arith::BF16 && tile::recordK(format) > 64) ? schedule.stepK : stepK;
     codes = arith == lm::Arith::BF16 && takesCodes(schedule);
     return (panelsOfAll + panels - 1) / panels;
   }
@@ -364,23 +364,28 @@ struct LowerLinear : OpRewritePattern<lm::LinearOp> {
       schedules.insert(schedules.begin(), none);
     }
     for (const LinearSchedule &schedule : schedules) {
-      int64_t blocks = p.take(schedule, panels);
+      int64_t blocks = p.take(schedule, panels) / schedule.beside; // n is a multiple of two panels
       std::string name = "linear_" + productName(p, kLogical, n) + (bias ? "_bias" : "") + (residual ? "_residual" : "") +
                          (normed ? "_normed_" : "_") + schedule.name.str();
       bool elsewhere = rotated && &schedule == &schedules.front();
       addVariant(dispatch, schedule, elsewhere ? 0 : blocks, name, normed, buffers, p, [&](KernelBuilder &k) {
         forEachTile(k, schedule, blocks, [&](Value unit, Value row, int64_t tokens) {
-          Value panel = p.panels == 1 ? unit : k.mulIndex(unit, p.panels);
-          Value y = accumulate(k, p, PanelPlace{k.buffer(p.weightBuffer), {panel}}, row, tokens, schedule)[0];
-          y = scale(k, p, y, {panel}, scalesOfRows(k, p, row, tokens), tokens);
-          Value column = k.mulIndex(unit, p.columns());
-          if (bias) {
-            Value b = k.load(k.vec({p.columns()}), k.buffer(biasBuffer), {k.index(0), column});
-            y = k.add(y, k.spread(b, {tokens, p.columns()}));
+          int64_t each = p.panels * schedule.beside;
+          Value panel = each == 1 ? unit : k.mulIndex(unit, each), firstColumn = k.mulIndex(unit, 16 * each);
+          SmallVector<PanelPlace> places;
+          for (int64_t i = 0; i < schedule.beside; ++i)
+            places.push_back({k.buffer(p.weightBuffer), {k.addIndex(panel, i * p.panels)}});
+          for (auto [i, y] : llvm::enumerate(accumulate(k, p, places, row, tokens, schedule))) {
+            y = scale(k, p, y, {panel}, scalesOfRows(k, p, row, tokens), tokens); // of weights that have them: `beside` is 1
+            Value column = k.addIndex(firstColumn, static_cast<int64_t>(i) * p.columns());
+            if (bias) {
+              Value b = k.load(k.vec({p.columns()}), k.buffer(biasBuffer), {k.index(0), column});
+              y = k.add(y, k.spread(b, {tokens, p.columns()}));
+            }
+            if (residual)
+              y = k.add(y, k.load(k.vec({tokens, p.columns()}), k.buffer(residualBuffer), {row, column}));
+            writeColumns(k, p, y, k.buffer(out), row, column);
           }
-          if (residual)
-            y = k.add(y, k.load(k.vec({tokens, p.columns()}), k.buffer(residualBuffer), {row, column}));
-          writeColumns(k, p, y, k.buffer(out), row, column);
         });
       });
     }
@@ -434,7 +439,7 @@ struct LowerGatedLinear : OpRewritePattern<lm::GatedLinearOp> {
             return {weights, {k.addIndex(k.mulIndex(unit, 2), which)}};
           };
           KernelBuilder::Values sums; // one after the other where both would not fit the registers
-          if (gpu)
+          if (gpu || schedule.beside > 1)
             sums = accumulate(k, p, {place(0), place(1)}, row, tokens, schedule);
           else
             for (int64_t which : {0, 1})

@@ -26,6 +26,12 @@ static constexpr LinearSchedule kWide[] = {
     {"m256", UINT32_MAX, 256, 4, 4, 0},
 };
 
+// bf16_eo32 is for prompts: AMX multiplies 16 tokens by 16 columns, two by two of such tiles at a time. A unit's panels are
+// dequantised once for its tokens.
+static constexpr LinearSchedule kEvenOdd[] = {
+    {"m256", UINT32_MAX, 256, 32, 16, 0, 1, 32, 1, false, 1, 1, 0, 0, 2},
+};
+
 // bf16 on a CPU: a register of weights serves 16 tokens.
 static constexpr LinearSchedule kPairs[] = {
     {"m1", 1, 1, 1, 1, 4096},
@@ -319,6 +325,8 @@ llvm::SmallVector<LinearSchedule> llmc::linearSchedules(lm::Arith arith, bool wi
     return tilesFor(warpgroups(kWarpgroups, epilogue == Epilogue::Gated), epilogue, panels, k, wanted);
   if (arith == lm::Arith::BF16)
     return tensorCoreSchedules(epilogue, panels, k, unpacks);
+  if (arith == lm::Arith::BF16_EO32)
+    return llvm::SmallVector<LinearSchedule>(Table(kEvenOdd));
   bool codes = arith == lm::Arith::Q8_G32 || arith == lm::Arith::Q16_G32;
   return llvm::SmallVector<LinearSchedule>(codes ? Table(kQuantized) : Table(kWide));
 }

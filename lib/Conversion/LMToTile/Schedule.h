@@ -22,6 +22,7 @@ struct LinearSchedule {
   int64_t crews = 1;      ///< warpgroups that take units by turns
   int64_t stepTime = 0;   ///< nanoseconds of a step of a pipeline, where tilesFor chooses from it
   int64_t ownRows = 0;    ///< rows that a unit normalises together, where it does so itself (NormedRows.h)
+  int64_t beside = 1;     ///< such columns of panels of a unit, each with sums of its own, multiplied with one left operand
 };
 
 /// Units that run at a time take so many blocks of rows by turns with as many blocks of columns as there are CTAs for: both

@@ -210,3 +210,14 @@ Values CodedRecord::column(int64_t group, Value column) {
   }
   return pieces;
 }
+
+Value cpu::widenCode(Emitter &e, Value quad, int64_t shift, int64_t zero, Value d, Value m) {
+  Value q = e.bitcast(e.i32s(), quad);
+  if (shift)
+    q = arith::ShRUIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), shift));
+  q = arith::AndIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), 255));
+  if (m)
+    return e.fma(arith::SIToFPOp::create(e.b, e.loc, e.f32s(), q), d, m);
+  q = arith::SubIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), zero));
+  return arith::MulFOp::create(e.b, e.loc, arith::SIToFPOp::create(e.b, e.loc, e.f32s(), q), d);
+}

@@ -56,6 +56,9 @@ private:
   int64_t firstGroup;
 };
 
+/// A register of weights, scale (code - zero) + minimum (null: none), from the bits of `quad` at `shift`.
+mlir::Value widenCode(Emitter &e, mlir::Value quad, int64_t shift, int64_t zero, mlir::Value scale, mlir::Value minimum);
+
 } // namespace llmc::cpu
 
 #endif // LLMC_CONVERSION_TILETOCPU_CODES_H

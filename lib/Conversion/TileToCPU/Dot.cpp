@@ -158,24 +158,13 @@ struct LowerDot : OpConversionPattern<tile::DotOp> {
         Values w;
         int64_t scale = k / record.form.scaleGroup;
         for (int64_t piece = 0; piece < pieces; ++piece)
-          w.push_back(widen(e, quads[piece][k / 4], k % 4 * 8, record.zero(), d[scale][piece], m[scale][piece]));
+          w.push_back(widenCode(e, quads[piece][k / 4], k % 4 * 8, record.zero(), d[scale][piece], m[scale][piece]));
         multiply(e, tile, w, [&](int64_t row) {
           return e.broadcast(e.f32s(), e.load(e.b.getF32Type(), left.pointer, left.rowOffsets[first + row] + (group * 32 + k) * 4));
         }, count);
       }
     }
     return tile;
-  }
-
-  static Value widen(Emitter &e, Value quad, int64_t shift, int64_t zero, Value d, Value m) {
-    Value q = e.bitcast(e.i32s(), quad);
-    if (shift)
-      q = arith::ShRUIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), shift));
-    q = arith::AndIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), 255));
-    if (m)
-      return e.fma(arith::SIToFPOp::create(e.b, e.loc, e.f32s(), q), d, m);
-    q = arith::SubIOp::create(e.b, e.loc, q, e.splatInt(e.i32s(), zero));
-    return arith::MulFOp::create(e.b, e.loc, arith::SIToFPOp::create(e.b, e.loc, e.f32s(), q), d);
   }
 
   /// Rows of a tile of vdpbf16ps: as many sums hide its latency, and a register of weights serves them all.

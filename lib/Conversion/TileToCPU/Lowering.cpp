@@ -165,6 +165,11 @@ Values Emitter::loop(int64_t upper, int64_t step, ValueRange inits, llvm::functi
     return body(index(0), inits);
   auto loopOp = scf::ForOp::create(b, loc, index(0), index(upper), index(step), inits);
   OpBuilder::InsertionGuard guard(b);
+  if (inits.empty()) { // it has its terminator
+    b.setInsertionPoint(loopOp.getBody()->getTerminator());
+    body(loopOp.getInductionVar(), {});
+    return {};
+  }
   b.setInsertionPointToEnd(loopOp.getBody());
   Values next = body(loopOp.getInductionVar(), loopOp.getRegionIterArgs());
   scf::YieldOp::create(b, loc, next);

@@ -24,6 +24,9 @@ struct Machine {
   int64_t rowBlock = 4; ///< rows of a register tile of 16 columns
   bool bf16 = false;  ///< vdpbf16ps on 512-bit registers
   bool neon = false;  ///< AArch64 with sdot; registers here are pairs of its 128-bit ones
+  bool roundsBF16 = false; ///< vcvtne2ps2bf16 likewise
+  bool amx = false;   ///< tiles, tdpbf16ps
+  bool emulateAmx = false; ///< what tiles would do, with vectors
 };
 
 using Values = llvm::SmallVector<mlir::Value>;
@@ -106,6 +109,13 @@ struct LeftOperand {
 };
 LeftOperand leftOperand(Emitter &e, mlir::ConversionPatternRewriter &rewriter, const mlir::TypeConverter &converter,
                         mlir::Value original, mlir::ValueRange pieces);
+
+// Before the conversion, on outlined kernels: operands and sums of bf16_eo32 in other places than registers.
+
+/// Weights of codes become bf16_pairs in memory of the thread (Panels.cpp).
+mlir::LogicalResult unpackPanels(mlir::LLVM::LLVMFuncOp function, const Machine &machine);
+/// Products of whole blocks of 16 tokens in tile registers; does nothing without these (Amx.cpp).
+void useTiles(mlir::LLVM::LLVMFuncOp function, const Machine &machine);
 
 // One per op family.
 void populateElementwisePatterns(const Converter &converter, mlir::RewritePatternSet &patterns);

@@ -72,9 +72,13 @@ struct TileToCPUPass : PassWrapper<TileToCPUPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TileToCPUPass)
   TileToCPUPass() = default;
   TileToCPUPass(const TileToCPUPass &other) : PassWrapper(other) {}
-  explicit TileToCPUPass(StringRef name) { isa = name.str(); }
+  explicit TileToCPUPass(StringRef name) {
+    emulateAmx = name.consume_back("-emulated");
+    isa = name.str();
+  }
 
-  Option<std::string> isa{*this, "isa", llvm::cl::desc("instruction set: avx2, avx512vnni, avx512bf16, neon_dotprod"), llvm::cl::init("avx2")};
+  Option<std::string> isa{*this, "isa", llvm::cl::desc("instruction set: avx2, avx512vnni, avx512bf16, amxbf16, neon_dotprod"), llvm::cl::init("avx2")};
+  Option<bool> emulateAmx{*this, "emulate-amx", llvm::cl::desc("amxbf16 without tiles, for tests: the same with AVX-512"), llvm::cl::init(false)};
 
   StringRef getArgument() const override { return "tile-to-cpu"; }
   StringRef getDescription() const override { return "lower tile kernels to functions on a CPU's registers"; }
@@ -86,15 +90,25 @@ struct TileToCPUPass : PassWrapper<TileToCPUPass, OperationPass<ModuleOp>> {
     Machine machine;
     if (isa == "avx512vnni" || isa == "avx512bf16") {
       machine = {16, true, 8, isa == "avx512bf16"};
+      machine.roundsBF16 = machine.bf16;
+    } else if (isa == "amxbf16") { // on such CPUs multiply-adds are faster than vdpbf16ps
+      machine = {16, true, 8};
+      machine.roundsBF16 = machine.amx = true;
+      machine.emulateAmx = emulateAmx;
     } else if (isa == "neon_dotprod") {
       machine.neon = true;
     } else if (isa != "avx2") {
-      getOperation().emitError("expected instruction set avx2, avx512vnni, avx512bf16 or neon_dotprod, got '") << isa << "'";
+      getOperation().emitError("expected instruction set avx2, avx512vnni, avx512bf16, amxbf16 or neon_dotprod, got '") << isa << "'";
       return signalPassFailure();
     }
     MLIRContext *context = &getContext();
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<tile::KernelOp>()))
       outlineKernel(kernel);
+    for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>()) {
+      if (failed(unpackPanels(function, machine)))
+        return signalPassFailure();
+      useTiles(function, machine);
+    }
 
     Converter converter(context, machine);
     ConversionTarget target(*context);

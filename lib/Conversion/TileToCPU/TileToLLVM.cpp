@@ -38,4 +38,6 @@ void llmc::registerTileToLLVMPasses() {
                                          [](OpPassManager &manager) { buildTileToLLVMPipeline(manager, "avx512bf16"); });
   static PassPipelineRegistration<> neon("tile-to-llvm-neon_dotprod", "tile kernels to the LLVM dialect for AArch64 with dot products",
                                          [](OpPassManager &manager) { buildTileToLLVMPipeline(manager, "neon_dotprod"); });
+  static PassPipelineRegistration<> amx("tile-to-llvm-amxbf16", "tile kernels to the LLVM dialect for AVX-512 and AMX",
+                                        [](OpPassManager &manager) { buildTileToLLVMPipeline(manager, "amxbf16"); });
 }

@@ -7,6 +7,10 @@
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+#else
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 using namespace llmc;
@@ -30,10 +34,28 @@ const std::vector<CPUTarget> &llmc::cpuTargets() {
       {"avx2", "x86-64-v3", "", 256},
       {"avx512vnni", "x86-64-v4", "+avx512vnni,+fast-dpwssd,-prefer-256-bit", 512},
       {"avx512bf16", "x86-64-v4", "+avx512vnni,+avx512bf16,+fast-dpwssd,-prefer-256-bit", 512},
+      {"amxbf16", "x86-64-v4", "+avx512vnni,+avx512bf16,+amx-tile,+amx-bf16,+fast-dpwssd,-prefer-256-bit", 512},
       {"neon_dotprod", "generic", "+v8.2a,+dotprod", 128, Architecture::AArch64},
   };
   return targets;
 }
+
+const CPUTarget &llmc::emulatedAmx() {
+  static const CPUTarget target = {"amxbf16-emulated", "x86-64-v4", "+avx512vnni,+avx512bf16,+fast-dpwssd,-prefer-256-bit", 512};
+  return target;
+}
+
+#if !defined(__aarch64__)
+/// cpuid leaf 7, XCR0 (Intel's manual, vol. 1, 13.3 and 18.3) and Linux's permission, which is asked for.
+static bool mayUseTiles() {
+  constexpr long kRequest = 0x1023, kTileData = 18; // ARCH_REQ_XCOMP_PERM
+  unsigned a, b, c, d, low, high;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & (1u << 27)) || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || ~d & (1u << 24 | 1u << 22))
+    return false;
+  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (low & 0x60000) == 0x60000 && syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+}
+#endif
 
 std::string llmc::cpuTargetNames() {
   std::vector<std::string> names;
@@ -63,7 +85,8 @@ bool llmc::runsHere(const CPUTarget &target) {
     return v3;
   bool vnni = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
-  return vnni && (target.isa != "avx512bf16" || __builtin_cpu_supports("avx512bf16"));
+  bool bf16 = vnni && __builtin_cpu_supports("avx512bf16");
+  return target.isa == "avx512vnni" ? vnni : bf16 && (target.isa != "amxbf16" || mayUseTiles());
 #endif
 }
 
@@ -78,6 +101,8 @@ CPUTarget llmc::lookupCPUTarget(std::string_view name) {
   for (const CPUTarget &target : targets)
     if (target.isa == name)
       return target;
+  if (name == emulatedAmx().isa)
+    return emulatedAmx();
   throw Error("--target-cpu: expected native or one of " + cpuTargetNames() + ", got " + quote(name));
 }
 

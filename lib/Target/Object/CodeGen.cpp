@@ -3,8 +3,12 @@
 #include "llmc/Target/CodeGen.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace llmc;
 
@@ -44,6 +48,34 @@ static std::string unknownSymbols(llvm::ArrayRef<char> code, const llvm::StringS
   return names;
 }
 
+/// The gate of kernels with tile registers: as many stores of tiles as the module asks for, since any other is a spill, and no
+/// calls, which would save them all. Empty: it passes.
+static std::string wrongTiles(mlir::ModuleOp module, const llvm::Module &llvmModule, llvm::TargetMachine &machine) {
+  size_t wanted = 0, products = 0, stores = 0, calls = 0;
+  for (const llvm::Function &function : llvmModule)
+    for (const llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction)) {
+        wanted += call->getIntrinsicID() == llvm::Intrinsic::x86_tilestored64_internal;
+        products += call->getIntrinsicID() == llvm::Intrinsic::x86_tdpbf16ps_internal;
+      }
+  if (!products)
+    return "";
+  llvm::SmallVector<char, 0> text;
+  std::unique_ptr<llvm::Module> copy = llvm::CloneModule(llvmModule);
+  if (failed(emitCode(module, *copy, machine, CodeForm::Assembly, text)))
+    return "no assembly";
+  llvm::StringRef rest(text.data(), text.size()), line;
+  while (!rest.empty()) {
+    std::tie(line, rest) = rest.split('\n');
+    stores += line.ltrim().starts_with("tilestored");
+    calls += line.ltrim().starts_with("call");
+  }
+  if (stores == wanted && !calls)
+    return "";
+  return std::to_string(stores) + " stores of tiles and " + std::to_string(calls) + " calls, where " + std::to_string(wanted) +
+         " stores and no calls were expected";
+}
+
 mlir::LogicalResult llmc::generateCode(mlir::ModuleOp module, const CPUTarget &target, CodeForm form,
                                        llvm::SmallVectorImpl<char> &code) {
   std::string error;
@@ -68,6 +100,8 @@ mlir::LogicalResult llmc::generateCode(mlir::ModuleOp module, const CPUTarget &t
       function.setVisibility(llvm::GlobalValue::HiddenVisibility);
   }
   optimize(*llvmModule, *machine);
+  if (std::string wrong = wrongTiles(module, *llvmModule, *machine); !wrong.empty())
+    return module.emitError("tile registers: ") << wrong;
 
   if (failed(emitCode(module, *llvmModule, *machine, form, code)))
     return mlir::failure();

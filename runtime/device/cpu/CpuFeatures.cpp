@@ -7,6 +7,8 @@
 #include <map>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -27,8 +29,11 @@ const std::map<std::string, std::vector<std::string>> &requirements() {
     v4.insert(v4.end(), {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni"});
     std::vector<std::string> bf16 = v4;
     bf16.push_back("avx512bf16");
-    return std::map<std::string, std::vector<std::string>>{{"avx2", v3}, {"avx512vnni", v4}, {"avx512bf16", bf16},
-                                                             {"neon_dotprod", {"asimd", "asimddp"}}};
+    std::vector<std::string> amx = bf16;
+    amx.insert(amx.end(), {"amx-tile", "amx-bf16"});
+    return std::map<std::string, std::vector<std::string>>{{"avx2", v3},     {"avx512vnni", v4},
+                                                             {"avx512bf16", bf16}, {"amxbf16", amx},
+                                                             {"amxbf16-emulated", bf16}, {"neon_dotprod", {"asimd", "asimddp"}}};
   }();
   return table;
 }
@@ -45,6 +50,12 @@ uint64_t readXcr0() {
   uint32_t low, high;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (uint64_t(high) << 32) | low;
+}
+
+/// Linux gives tile registers (XSAVE component 18) to processes that ask for them (arch_prctl(2), ARCH_REQ_XCOMP_PERM).
+bool mayUseTiles() {
+  constexpr long kRequest = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
 }
 
 bool isIntel() {
@@ -82,6 +93,9 @@ std::set<std::string> detectCpuFeatures() {
     add("avx512bw", zmm && (b & (1u << 30)));
     add("avx512vl", zmm && (b & (1u << 31)));
     add("avx512vnni", zmm && (c & (1u << 11)));
+    const bool tiles = zmm && (xcr0 & 0x60000) == 0x60000 && (d & (1u << 24)) && mayUseTiles();
+    add("amx-tile", tiles);
+    add("amx-bf16", tiles && (d & (1u << 22)));
   }
   if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
     add("avx512bf16", zmm && (a & (1u << 5)));
@@ -104,7 +118,7 @@ std::set<std::string> detectCpuFeatures() {
 #endif
 
 const std::vector<std::string> &isaNames() {
-  static const std::vector<std::string> names = {"avx512bf16", "avx512vnni", "avx2", "neon_dotprod"};
+  static const std::vector<std::string> names = {"amxbf16", "avx512bf16", "avx512vnni", "avx2", "neon_dotprod"};
   return names;
 }
 

@@ -9,10 +9,11 @@
 namespace llmc {
 
 /// Names of the features that the CPU has and the operating system saves
-/// (cpuid and xgetbv; Intel SDM vol. 2A CPUID, vol. 1 sec. 13.3; on AArch64 Linux's HWCAP), of those that some ISA needs.
+/// (cpuid and xgetbv; Intel SDM vol. 2A CPUID, vol. 1 sec. 13.3; on AArch64 Linux's HWCAP), of those that some ISA needs. Tile registers
+/// are asked for.
 std::set<std::string> detectCpuFeatures();
 
-/// ISA names from the best to the least: "avx512bf16", "avx512vnni", "avx2"; "neon_dotprod". Those of every architecture.
+/// ISA names from the best to the least: "amxbf16", "avx512bf16", "avx512vnni", "avx2"; "neon_dotprod". Those of every architecture.
 const std::vector<std::string> &isaNames();
 
 /// The one that packages for this architecture are compiled for at least.

@@ -53,12 +53,31 @@ func.func @step(%x: tensor<?x64xbf16>) -> tensor<?x32xf32> {
   %y = lm.gated_linear silu %x, @w {arith = #lm.arith<bf16_eo32>} : (tensor<?x64xbf16>) -> tensor<?x32xf32>
   return %y : tensor<?x32xf32>
 }
-// Gate and up panels alternate; their activation is in the same kernel.
-// CHECK-LABEL: tile.kernel @gated_bf16_eo32_bf16_pairs_64x32_m1
-// CHECK: tile.dot {{.*}} {arith = #tile.arith<bf16_eo32>}
-// CHECK: tile.dot {{.*}} {arith = #tile.arith<bf16_eo32>}
+// Gate and up panels alternate; their activation is in the same kernel. One loop over k has the sums of both, as tiles of AMX want it.
+// CHECK-LABEL: tile.kernel @gated_bf16_eo32_bf16_pairs_64x32_m256
+// CHECK: scf.for {{.*}} -> (vector<32x16xf32>, vector<32x16xf32>)
+// CHECK: tile.load {{.*}} -> vector<32x32xbf16>
+// CHECK-NEXT: tile.dot {{.*}} {arith = #tile.arith<bf16_eo32>}
+// CHECK-NEXT: tile.dot {{.*}} {arith = #tile.arith<bf16_eo32>}
 // CHECK: arith.negf
 // CHECK: math.exp
+
+// -----
+
+// A unit of bf16_eo32 has two panels beside each other; a record of 64 k is two products.
+lm.weight @w [64, 96] q4_0 {sources = [#lm.span<file = 0, offset = 0, bytes = 3456, rows = 64>], layout = #lm.layout<n16_q4_0>, offset = 0 : i64}
+func.func @step(%x: tensor<?x96xbf16>) -> tensor<?x64xf32> {
+  %y = lm.linear %x, @w {arith = #lm.arith<bf16_eo32>} : (tensor<?x96xbf16>) -> tensor<?x64xf32>
+  return %y : tensor<?x64xf32>
+}
+// CHECK: #rt.variant<max_rows = 4294967295, kernel = @linear_bf16_eo32_q4_0_96x64_m256, row_block = 256, col_blocks = 2>
+// CHECK-LABEL: tile.kernel @linear_bf16_eo32_q4_0_96x64_m256
+// CHECK: scf.for {{.*}} -> (vector<32x16xf32>, vector<32x16xf32>)
+// CHECK-COUNT-2: tile.load_packed {{.*}} -> !tile.packed<32 x 16, q4_0>
+// CHECK-COUNT-2: tile.dot {{.*}} {arith = #tile.arith<bf16_eo32>}
+// CHECK-COUNT-2: tile.load_packed {{.*}} {first = 32 : i64} {{.*}} -> !tile.packed<32 x 16, q4_0>
+// CHECK-COUNT-2: tile.dot {{.*}} {arith = #tile.arith<bf16_eo32>}
+// CHECK: scf.yield
 
 // -----
 

@@ -4,7 +4,7 @@
 // RUN: llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=neon_dotprod})' | FileCheck %s --check-prefix=NEON
 // RUN: not llmc-opt %s --pass-pipeline='builtin.module(tile-to-cpu{isa=mmx})' 2>&1 | FileCheck %s --check-prefix=ISA
 
-// ISA: error: expected instruction set avx2, avx512vnni, avx512bf16 or neon_dotprod, got 'mmx'
+// ISA: error: expected instruction set avx2, avx512vnni, avx512bf16, amxbf16 or neon_dotprod, got 'mmx'
 
 // AVX2-LABEL: llvm.func @q4_1(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64)
 // AVX2: scf.for

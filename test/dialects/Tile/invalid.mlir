@@ -75,7 +75,7 @@ tile.kernel @pairs(%w: memref<36x18x320xi8>, %rows: index, %unit: index) {
   %a = arith.constant dense<0.0> : vector<4x32xbf16>
   %acc = arith.constant dense<0.0> : vector<4x16xf32>
   %b = tile.load_packed %w[%unit, %unit, %unit] : memref<36x18x320xi8> -> !tile.packed<32 x 16, f32>
-  // expected-error @+1 {{expected bf16 operands in pairs and k a multiple of 32 for bf16_eo32}}
+  // expected-error @+1 {{expected a bf16 left operand, a right one of bf16_pairs or codes, and k a multiple of 32 for bf16_eo32}}
   %r = tile.dot %a, %b, %acc {arith = #tile.arith<bf16_eo32>} : vector<4x32xbf16>, !tile.packed<32 x 16, f32>, vector<4x16xf32>
   tile.return
 }

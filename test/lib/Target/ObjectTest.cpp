@@ -103,6 +103,56 @@ std::string failure(const std::function<void()> &action) {
 
 const auto kQuiet = [](const KernelProgress &) {};
 
+/// A loop of products that all sums, in `count` tiles, live through.
+std::string tileKernel(int count, const std::string &inLoop = "") {
+  auto each = [&](const std::string &text) {
+    std::string all;
+    for (int i = 0; i < count; ++i)
+      for (char c : text)
+        all += c == '#' ? std::to_string(i) : std::string(1, c);
+    return all;
+  };
+  auto list = [&](const std::string &item) {
+    std::string all = each(item + ", ");
+    return all.substr(0, all.size() - 2);
+  };
+  return R"(
+llvm.func hidden @double(!llvm.ptr, i64, i64, i64)
+llvm.func @tiles(%args: !llvm.ptr, %rows: i64, %begin: i64, %end: i64) {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %stride = llvm.mlir.constant(64 : i64) : i64
+  %r = llvm.mlir.constant(16 : i16) : i16
+  %c = llvm.mlir.constant(64 : i16) : i16
+  %x = llvm.load %args : !llvm.ptr -> !llvm.ptr
+)" + each("  %z# = llvm.call_intrinsic \"llvm.x86.tileloadd64.internal\"(%r, %c, %x, %stride) : (i16, i16, !llvm.ptr, i64) -> !llvm.x86_amx\n") +
+         "  llvm.br ^head(%begin, " + list("%z#") + " : i64, " + list("!llvm.x86_amx") + ")\n^head(%i: i64, " + list("%s#: !llvm.x86_amx") +
+         R"():
+  %more = llvm.icmp "slt" %i, %end : i64
+  llvm.cond_br %more, ^body, ^done
+^body:
+  %from = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  %a = llvm.call_intrinsic "llvm.x86.tileloadd64.internal"(%r, %c, %from, %stride) : (i16, i16, !llvm.ptr, i64) -> !llvm.x86_amx
+)" + inLoop +
+         each("  %t# = llvm.call_intrinsic \"llvm.x86.tdpbf16ps.internal\"(%r, %c, %c, %s#, %a, %a) : (i16, i16, i16, !llvm.x86_amx, "
+              "!llvm.x86_amx, !llvm.x86_amx) -> !llvm.x86_amx\n") +
+         "  %next = llvm.add %i, %one : i64\n  llvm.br ^head(%next, " + list("%t#") + " : i64, " + list("!llvm.x86_amx") + ")\n^done:\n" +
+         each("  llvm.call_intrinsic \"llvm.x86.tilestored64.internal\"(%r, %c, %x, %stride, %s#) : (i16, i16, !llvm.ptr, i64, "
+              "!llvm.x86_amx) -> ()\n") +
+         "  llvm.return\n}\n";
+}
+
+TEST(Object, tilesThatAreSpilledOrLiveAcrossCallsAreAnError) {
+  auto compile = [](const std::string &source) {
+    return failure([&] { compileKernels({job("tiles", source, "amxbf16")}, {1, ""}, kQuiet); });
+  };
+  EXPECT_EQ(compile(tileKernel(4)), "");
+  const std::string spilled = compile(tileKernel(8)); // and an operand
+  EXPECT_NE(spilled.find("tiles"), std::string::npos) << spilled;
+  EXPECT_NE(spilled.find("8 stores and no calls were expected"), std::string::npos) << spilled;
+  const std::string called = compile(tileKernel(4, "  llvm.call @double(%args, %rows, %begin, %end) : (!llvm.ptr, i64, i64, i64) -> ()\n"));
+  EXPECT_NE(called.find("4 stores and no calls were expected"), std::string::npos) << called;
+}
+
 TEST(Object, compilesLinksAndRuns) {
   std::string so = linkSharedObject(
       compileKernels({job("double", kDouble), job("zero", kZero), job("tables", kTables)}, {2, ""}, kQuiet), "module.so");

@@ -216,7 +216,7 @@ TEST(CpuFeatures, ChoosesTheBestThatRuns) {
   expectError([&] { chooseIsa(both, "avx512vnni", haswell); }, "this CPU cannot run avx512vnni: it lacks avx512f");
   expectError([&] { chooseIsa(both, "", old); }, "avx2 lacks avx2");
   expectError([&] { chooseIsa({"avx2"}, "avx512vnni", icelake); }, "the package has no code for avx512vnni");
-  expectError([&] { chooseIsa(both, "mmx", icelake); }, "expected one of avx512bf16, avx512vnni, avx2, neon_dotprod, got 'mmx'");
+  expectError([&] { chooseIsa(both, "mmx", icelake); }, "expected one of amxbf16, avx512bf16, avx512vnni, avx2, neon_dotprod, got 'mmx'");
   const std::vector<std::string> all = {"avx2", "avx512vnni", "avx512bf16"};
   std::set<std::string> zen4 = icelake;
   zen4.insert("avx512bf16");
@@ -227,6 +227,13 @@ TEST(CpuFeatures, ChoosesTheBestThatRuns) {
   sapphireRapids.insert("slow avx512bf16");
   EXPECT_EQ(chooseIsa(all, "", sapphireRapids), "avx512vnni");
   EXPECT_EQ(chooseIsa(all, "avx512bf16", sapphireRapids), "avx512bf16");
+  const std::vector<std::string> phased = {"avx2", "avx512vnni", "avx512bf16", "amxbf16"};
+  EXPECT_EQ(chooseIsa(phased, "", sapphireRapids), "avx512vnni"); // no permission to use tiles
+  std::set<std::string> amx = sapphireRapids;
+  amx.insert({"amx-tile", "amx-bf16"});
+  EXPECT_EQ(chooseIsa(phased, "", amx), "amxbf16");
+  EXPECT_EQ(chooseIsa(phased, "avx2", amx), "avx2");
+  expectError([&] { chooseIsa(phased, "amxbf16", sapphireRapids); }, "this CPU cannot run amxbf16: it lacks amx-tile, amx-bf16");
   expectError([&] { chooseIsa(all, "avx512bf16", icelake); }, "this CPU cannot run avx512bf16: it lacks avx512bf16");
   EXPECT_EQ(chooseIsa({"neon_dotprod"}, "", {"asimd", "asimddp"}), "neon_dotprod");
   expectError([&] { chooseIsa({"neon_dotprod"}, "", {"asimd"}); }, "this CPU cannot run the package: neon_dotprod lacks asimddp");

@@ -105,7 +105,7 @@ TEST_F(Tool, EdgeValuesOfSamplingAreAccepted) {
 TEST_F(Tool, OtherErrorsExitWith1) {
   expectFailure(run({"run", "--raw", ""}), 1, "prompt: expected at least one token, got none (the text is empty, and the model's tokenizer adds no");
   expectFailure(run({"run", "--isa", "avx512vnni", "x"}), 1, "avx512vnni");
-  expectFailure(run({"run", "--isa", "mmx", "x"}), 1, "expected one of avx512bf16, avx512vnni, avx2, neon_dotprod, got 'mmx'");
+  expectFailure(run({"run", "--isa", "mmx", "x"}), 1, "expected one of amxbf16, avx512bf16, avx512vnni, avx2, neon_dotprod, got 'mmx'");
   expectFailure(run({"run", "--raw", std::string(200, 'a')}), 1, "expected at most 96 tokens (the context length), got 200");
   expectFailure(run({"run", "--messages", "/nonexistent"}), 1, "/nonexistent");
   expectFailure(run({"run", "\xff\xfe"}), 1, "prompt: expected UTF-8 text, got a malformed byte at offset 0");

@@ -7,6 +7,8 @@
 #   long       a prompt of 4,096 tokens; long-q8 with --compute=q8
 #   bf16       the same model in BF16 (made by the peer's llama-quantize)
 #   1b-q4_0, 1b-q8_0   the shape of Llama-3.2-1B with random weights (scripts/make-random-gguf.py), larger than caches; 1b-q4_0-q8, 1b-q8_0-q8
+#   q4_1-phase, bf16-phase, 1b-q4_0-phase, 1b-q8_0-phase   prompts in bf16 (--numerics=phase), for CPUs with AMX: alone, against the
+#              peer's native build
 #   batch      16 sequences beside one, llmc alone
 # Environment: ROUNDS (3), THREADS (all cores), PEER_DIR (peer; built there if absent), WORK_DIR (build/bench-cpu: models and
 # executables, kept), BUILD_DIR (build). The last line is one JSON object. A case takes about a minute a round, 1b-* some more.
@@ -21,7 +23,7 @@ scripts/build.sh llmc llmc-runtime-stub >&2
 llmc=$(scripts/find-llmc.sh)
 peer=$(scripts/peer-llamacpp.sh "$peer_dir")
 flags=(--peer "$peer" --rounds "${ROUNDS:-3}")
-if grep -qw amx_int8 /proc/cpuinfo; then
+if grep -qw amx_int8 /proc/cpuinfo && [[ "$*" != *-phase* ]]; then
   flags+=(--peer-avx512 "$(scripts/peer-llamacpp.sh "$peer_dir" avx512)")
 fi
 
@@ -40,18 +42,19 @@ add() { flags+=(--case "$1:$2:$3:$4:$5:$6${7:+:$7}"); } # NAME EXE MODEL THREADS
 for case in "${@:-q4_1}"; do
   compute=()
   [[ $case == *-q8 ]] && compute=(--compute=q8)
+  [[ $case == *-phase ]] && compute=(--numerics=phase)
   case $case in
-    q4_1 | q4_1-q8) add "$case" "$(compiled "$smollm2" "$case" "${compute[@]}")" "$smollm2" "$threads" 512 128 ;;
+    q4_1 | q4_1-q8 | q4_1-phase) add "$case" "$(compiled "$smollm2" "$case" "${compute[@]}")" "$smollm2" "$threads" 512 128 ;;
     one-thread) add "$case" "$(compiled "$smollm2" q4_1)" "$smollm2" 1 512 64 ;;
     long) add "$case" "$(compiled "$smollm2" q4_1)" "$smollm2" "$threads" 4096 0 ;;
     long-q8) add "$case" "$(compiled "$smollm2" q4_1-q8 "${compute[@]}")" "$smollm2" "$threads" 4096 0 ;;
-    bf16)
+    bf16 | bf16-phase)
       model=$work/smollm2-bf16.gguf
       [ -e "$model" ] || "$peer/llama-quantize" --allow-requantize "$smollm2" "$model" BF16 >&2
-      add "$case" "$(compiled "$model" bf16)" "$model" "$threads" 512 64
+      add "$case" "$(compiled "$model" "$case" "${compute[@]}")" "$model" "$threads" 512 64
       ;;
-    1b-q4_0 | 1b-q8_0 | 1b-q4_0-q8 | 1b-q8_0-q8)
-      type=${case#1b-} type=${type%-q8}
+    1b-q4_0 | 1b-q8_0 | 1b-q4_0-q8 | 1b-q8_0-q8 | 1b-q4_0-phase | 1b-q8_0-phase)
+      type=${case#1b-} type=${type%-q8} type=${type%-phase}
       model=$(random "${type^^}")
       add "$case" "$(compiled "$model" "$case" "${compute[@]}")" "$model" "$threads" 128 32
       ;;

@@ -30,8 +30,9 @@ const Profile::Launch &measuredOf(const ExplainRequest &request, uint32_t index,
   const std::vector<Profile::Launch> &launches = request.step->launches;
   const std::string where = request.profileFile + ": launches[" + std::to_string(index) + "]: ";
   const std::string hint = "; it was measured with another compilation of the model, measure " + request.package + " again";
-  if (launches.size() != request.module.program.num_launches)
-    throw Error(request.profileFile + ": expected " + std::to_string(request.module.program.num_launches) + " launches, as " +
+  const uint32_t count = programOf(request.module, request.shape).num_launches;
+  if (launches.size() != count)
+    throw Error(request.profileFile + ": expected " + std::to_string(count) + " launches, as " +
                 request.package + " has, got " + std::to_string(launches.size()) + hint);
   const Profile::Launch &measured = launches[index];
   if (measured.op != launch.op || measured.layer != launch.layer)
@@ -53,8 +54,9 @@ Explanation llmc::explain(const ExplainRequest &request) {
   std::map<std::tuple<std::string, std::string, uint32_t>, KernelRow> rows;
   KernelRow elsewhere; // launches whose work a later one does
   double mostFlops = 0;
-  for (uint32_t i = 0; i < module.program.num_launches; ++i) {
-    const llmc_launch_v1 &launch = module.program.launches[i];
+  const llmc_program_v1 &program = programOf(module, request.shape);
+  for (uint32_t i = 0; i < program.num_launches; ++i) {
+    const llmc_launch_v1 &launch = program.launches[i];
     const LaunchForm form = formOf(launch, request.shape);
     const std::string kernel = form.variant->name ? form.variant->name : "";
     const llmc_cost_v1 none{}, *known = costOf(module, launch), &cost = known ? *known : none;

@@ -238,6 +238,7 @@ void Driver::writeExecutable() {
   parts.stub = findStub(options.stub, gpu ? hostArchitecture() : lookupCPUTarget(options.isas.front()).architecture);
   parts.version = versionString();
   parts.compute = options.ir.compute;
+  parts.numerics = options.ir.numerics;
   parts.weights = options.weights;
   parts.trapChecks = options.ir.trapChecks;
   const std::vector<std::string> isas = distinctIsas();

@@ -44,7 +44,8 @@ void llmc::buildPhase(OpPassManager &manager, llvm::StringRef phase, const Model
   else if (phase == "reference" && options.reference && !cuda)
     manager.addPass(createLMToReferencePass());
   else if (phase == "decided")
-    lm::buildLMDecidePipeline(manager, {options.compute, options.quantize, options.kvType, LLMC_KV_BLOCK, options.fuseQuantize, cuda});
+    lm::buildLMDecidePipeline(manager, {options.compute, options.quantize, options.kvType, LLMC_KV_BLOCK, options.fuseQuantize, cuda,
+                                        options.numerics == "phase"});
   else if (phase == "tile")
     manager.addPass(createLMToTilePass({cuda, options.trapChecks, options.linearTile}));
   else if (phase == "planned")
@@ -131,11 +132,13 @@ OwningOpRef<ModuleOp> llmc::lowerModel(MLIRContext &context, const ModelFacts &f
 namespace {
 struct PhaseFlags : PassPipelineOptions<PhaseFlags> {
   Option<bool> cuda{*this, "cuda", llvm::cl::desc("for a GPU"), llvm::cl::init(false)};
+  Option<bool> phases{*this, "phases", llvm::cl::desc("an arithmetic of its own for prompts"), llvm::cl::init(false)};
   Option<bool> trapChecks{*this, "trap-checks", llvm::cl::desc("GPU: check ids and block tables"), llvm::cl::init(false)};
 
   ModelOptions options() const {
     ModelOptions options;
     options.target = cuda ? "cuda" : "cpu";
+    options.numerics = phases ? "phase" : "exact";
     options.trapChecks = trapChecks;
     return options;
   }

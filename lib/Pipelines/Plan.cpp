@@ -28,6 +28,8 @@ ModelPlan llmc::planModel(const ModelFacts &facts, const ModelOptions &options) 
   plan.kernels = llvm::range_size(module->getOps<tile::KernelOp>());
   auto step = module->lookupSymbol<rt::ProgramOp>("step");
   plan.arenaBytes = step.getArenaBytes();
+  if (auto prompt = module->lookupSymbol<rt::ProgramOp>("prompt"))
+    plan.arenaBytes = std::max<uint64_t>(plan.arenaBytes, prompt.getArenaBytes());
   for (auto launch : step.getBody().getOps<rt::LaunchOp>()) {
     ++plan.launches;
     if (launch.getRows() == rt::Rows::QueryTiles)

@@ -1,6 +1,7 @@
 //===- Steps.cpp - what is executed, what is refused ----------------------===//
 #include "llmc/Support/Error.h"
 #include "runtime/cts/Suite.h"
+#include "runtime/device/StepPhases.h"
 
 #include <algorithm>
 
@@ -121,7 +122,7 @@ void blocksRefused(Player &p) {
 }
 
 void stopAfterOp(Player &p) {
-  const uint32_t count = p.m.program.num_launches;
+  const uint32_t count = promptProgram(p.m).num_launches;
   for (uint32_t stop : {0u, 1u, count / 2, count - 1}) {
     if (stop >= count)
       continue;
@@ -144,7 +145,7 @@ void observing(Player &p) {
   Row seen;
   p.device.setObserver([&](const LaunchView &view) {
     for (uint32_t v = 0; v < view.launch.num_values; ++v)
-      if (view.launch.values[v].offset == p.m.program.logits_offset && view.launch.values[v].element == LLMC_F32) {
+      if (view.launch.values[v].offset == promptProgram(p.m).logits_offset && view.launch.values[v].element == LLMC_F32) {
         auto *row = reinterpret_cast<const float *>(view.arena + view.launch.values[v].offset);
         seen.assign(row, row + p.m.vocab);
       }

@@ -71,10 +71,14 @@ void checkStep(const llmc_module_v1 &m, const llmc_step_v1 &s, uint32_t numBlock
       fail("the rows of logits are not ascending token indices");
   for (uint32_t i = 0; i < s.num_seqs; ++i)
     checkSequence(m, s, i, numBlocks);
+  const int32_t prompts = int32_t(s.num_tokens - std::min(s.num_generated, s.num_tokens));
+  if (s.num_generated > s.num_tokens || !std::binary_search(s.seq_starts, s.seq_starts + s.num_seqs + 1, prompts))
+    fail("expected whole sequences of generated tokens at the end, got " + std::to_string(s.num_generated) + " of " +
+         std::to_string(s.num_tokens) + " tokens");
 }
 
-bool endsEarly(const llmc_module_v1 &m, const llmc_step_v1 &s) {
-  return s.stop_after_op >= 0 && uint32_t(s.stop_after_op) + 1 < m.program.num_launches;
+bool endsEarly(const llmc_program_v1 &program, const llmc_step_v1 &s) {
+  return s.stop_after_op >= 0 && uint32_t(s.stop_after_op) + 1 < program.num_launches;
 }
 
 uint32_t slotsFor(uint64_t swapBytes, uint64_t blockBytes) {

@@ -10,8 +10,8 @@ namespace llmc {
 /// pool, so that kernels need not. Throws Error ("step: expected X, got Y").
 void checkStep(const llmc_module_v1 &module, const llmc_step_v1 &step, uint32_t numBlocks);
 
-/// Whether a step that is well formed leaves out the last ops, and so has no outputs.
-bool endsEarly(const llmc_module_v1 &module, const llmc_step_v1 &step);
+/// Whether a step that is well formed leaves out the program's last ops, and so has no outputs.
+bool endsEarly(const llmc_program_v1 &program, const llmc_step_v1 &step);
 
 /// Blocks that fit in so many bytes of host memory.
 uint32_t slotsFor(uint64_t swapBytes, uint64_t blockBytes);

@@ -7,6 +7,7 @@
 #define LLMC_RUNTIME_DEVICE_LAUNCHCOST_H
 
 #include "llmc/abi.h"
+#include "runtime/device/StepPhases.h"
 
 #include <cstdint>
 #include <string>
@@ -39,6 +40,12 @@ struct LaunchForm {
   /// Row blocks of products: each reads all weights again, from a cache where they fit.
   uint64_t rowBlocks;
 };
+
+/// A step of single tokens is one of generated ones, any other of prompts; and the program that takes it.
+inline bool ofGenerated(const StepShape &shape) { return shape.tokens == 1; }
+inline const llmc_program_v1 &programOf(const llmc_module_v1 &module, const StepShape &shape) {
+  return ofGenerated(shape) ? module.program : promptProgram(module);
+}
 
 LaunchForm formOf(const llmc_launch_v1 &launch, const StepShape &shape);
 /// Null: unknown.

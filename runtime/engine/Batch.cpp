@@ -19,6 +19,7 @@ void Batch::clear() {
   for (std::vector<int32_t> *v : {&ids_, &positions_, &slots_, &starts_, &lengths_, &rows_})
     v->clear();
   samplers_.clear();
+  generated_ = 0;
   starts_.push_back(0);
 }
 
@@ -57,6 +58,7 @@ llmc_step_v1 Batch::step() {
   s.num_tokens = tokens();
   s.num_seqs = sequences();
   s.num_logits = logitsRows();
+  s.num_generated = generated_;
   s.num_kv_groups = 1;
   s.token_ids = ids_.data();
   s.positions = positions_.data();

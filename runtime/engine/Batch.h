@@ -21,6 +21,8 @@ public:
   /// Tokens of one sequence that lie at positions first, first + 1, ... ; `blocks` covers them all. `chosenByRow`: one more behind
   /// them, the token that this row of logits of the step before gives.
   void add(std::span<const int32_t> ids, uint64_t first, std::span<const int32_t> blocks, std::optional<uint32_t> chosenByRow = {});
+  /// The last so many tokens are no prompts'.
+  void setGenerated(uint32_t tokens) { generated_ = tokens; }
   /// The token at `index` (counted over the whole batch) wants a row of logits; ascending.
   void wantLogits(uint32_t index, const llmc_sampler_v1 *sampler = nullptr);
 
@@ -40,7 +42,7 @@ private:
   std::vector<llmc_sampler_v1> samplers_;
   std::vector<float> outLogProbs_; // [rows, probabilityStride_], as outLogProbIds_
   std::vector<int32_t> outLogProbIds_;
-  uint32_t probabilityStride_ = 0;
+  uint32_t probabilityStride_ = 0, generated_ = 0;
   llmc_kv_view_v1 view_{};
 };
 

@@ -37,7 +37,7 @@ static SchedulerOptions schedulerOptions(const Device &device, const EngineOptio
   const llmc_module_v1 &m = device.module();
   const uint64_t context = std::min<uint64_t>(m.max_context, o.context ? o.context : UINT64_MAX);
   const uint64_t reserve = o.kv == KVLayout::Contiguous ? std::min<uint64_t>(blocksOf(context), poolOf(device, o)) : 0;
-  return within({o.policy, o.batching, o.tokenBudget, o.maxRunning, o.chunk, o.ageing, reserve, device.numSlots(), o.swapCost}, m.max_tokens, m.max_seqs, m.max_logits);
+  return within({o.policy, o.batching, o.tokenBudget, o.maxRunning, o.chunk, o.ageing, reserve, device.numSlots(), o.swapCost, m.prompt.num_launches > 0}, m.max_tokens, m.max_seqs, m.max_logits);
 }
 
 Engine::Engine(Device &device, const EngineOptions &options)
@@ -139,7 +139,9 @@ std::shared_ptr<Sequence> Engine::fork(const Sequence &parent, Request request) 
 }
 
 void Engine::takeOver(Sequence &earlier, Sequence &s) {
-  const uint64_t most = std::min<uint64_t>(earlier.computed, s.ids.size() - 1);
+  // Where prompts have another arithmetic, what was generated is read anew, as from anybody else.
+  const uint64_t shared = device_.module().prompt.num_launches ? earlier.promptLength : UINT64_MAX;
+  const uint64_t most = std::min<uint64_t>({earlier.computed, s.ids.size() - 1, shared});
   uint64_t common = 0;
   while (common < most && earlier.ids[common] == s.ids[common])
     ++common;
@@ -243,11 +245,16 @@ void Engine::fill(Flight &flight, const StepPlan &plan) {
   Batch &batch = flight.batch;
   batch.clear();
   flight.parts = plan.parts;
+  const bool phases = device_.module().prompt.num_launches > 0;
+  if (phases) // prompts first
+    std::stable_partition(flight.parts.begin(), flight.parts.end(), [](const StepPart &part) { return !part.generated(); });
   flight.ended.clear();
   flight.constrained.clear();
   flight.known = true;
   int32_t stopAfterOp = -1;
-  for (const StepPart &part : plan.parts) {
+  uint32_t generated = 0;
+  for (const StepPart &part : flight.parts) {
+    generated += phases && part.generated() ? part.count : 0;
     Sequence &s = static_cast<Sequence &>(*part.job);
     const uint64_t there = std::min<uint64_t>(part.count, s.ids.size() - part.first);
     batch.add(std::span(s.ids).subspan(part.first, there), part.first, s.blocks,
@@ -262,6 +269,7 @@ void Engine::fill(Flight &flight, const StepPlan &plan) {
       flight.known &= device_.choosesOnDevice(sampler) && !(device_.asynchronous() ? shiftsLogits(sampler) : changesLogits(sampler));
     }
   }
+  batch.setGenerated(generated);
   flight.known &= stopAfterOp < 0;
   flight.step = batch.step();
   flight.step.stop_after_op = stopAfterOp;

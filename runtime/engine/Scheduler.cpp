@@ -185,6 +185,8 @@ bool Scheduler::makeFree(Job &job) {
 bool Scheduler::add(Job &job, uint32_t count) {
   if (!makeFree(job))
     return false;
+  if (options_.phases && job.computed < job.promptLength)
+    count = uint32_t(std::min<uint64_t>(count, job.promptLength - job.computed));
   while (blocksFor(job, count) > blocks_.available()) // to the end of the block before
     count -= uint32_t((job.computed + count - 1) % LLMC_KV_BLOCK + 1);
   if (job.computed % LLMC_KV_BLOCK) {
@@ -207,7 +209,7 @@ bool Scheduler::add(Job &job, uint32_t count) {
 
 // What is computed of the ids that are known.
 void Scheduler::publish(Job &job) {
-  blocks_.publish(job.cacheSalt, std::span(job.ids).first(std::min<uint64_t>(job.computed, job.ids.size())), job.blocks, job.published);
+  blocks_.publish(job.cacheSalt, std::span(job.ids).first(shareable(job, std::min<uint64_t>(job.computed, job.ids.size()))), job.blocks, job.published);
 }
 
 void Scheduler::planRunning(bool generating) {
@@ -230,7 +232,7 @@ bool Scheduler::enter(Job &job) {
   const bool swapped = !job.slots.empty();
   if (!brings && !swapped) {
     // At least one id is computed anew, for its logits.
-    job.published = blocks_.attach(job.cacheSalt, std::span(job.ids).first(job.ids.size() - 1), job.blocks);
+    job.published = blocks_.attach(job.cacheSalt, std::span(job.ids).first(shareable(job, job.ids.size() - 1)), job.blocks);
     job.computed = job.blocks.size() * LLMC_KV_BLOCK;
   }
   bool fits;

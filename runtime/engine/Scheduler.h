@@ -25,6 +25,7 @@
 #include "runtime/device/KVBlocks.h"
 #include "runtime/engine/BlockManager.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <span>
@@ -71,6 +72,8 @@ struct SchedulerOptions {
   /// Places in host memory for blocks of preempted jobs, and the tokens that take as long to compute as a block to go there and
   /// come back: where a job's tokens are more, and there is room, it is swapped instead of computed anew.
   uint32_t swapSlots = 0, swapCost = 4;
+  /// Prompts have another arithmetic than generated ids: a part of a step is of one of them, and the prefix cache has prompts alone.
+  bool phases = false;
 };
 
 /// `wanted`, where 0 stands for as many as a step takes, within what a step takes.
@@ -115,6 +118,8 @@ struct StepPart {
   uint64_t first; // ids [first, first + count)
   uint32_t count;
   bool last; // the id behind the last one is to be chosen
+
+  bool generated() const { return first >= job->promptLength; }
 };
 
 struct StepPlan {
@@ -162,6 +167,7 @@ private:
   bool enter(Job &job);
   uint64_t blocksToEnter(const Job &job) const;
   uint64_t blocksFor(const Job &job, uint64_t tokens) const;
+  uint64_t shareable(const Job &job, uint64_t ids) const { return options_.phases ? std::min(ids, job.promptLength) : ids; }
   uint64_t promised() const;
   bool makeFree(Job &job);
   bool add(Job &job, uint32_t count);

@@ -39,6 +39,7 @@ std::string Manifest::serialize() const {
                 {"vocab", model.vocab},
                 {"max_context", model.maxContext}};
   j["compute"] = compute;
+  j["numerics"] = numerics;
   j["kv"] = {{"element", kvElement}, {"block", kvBlock}};
   j["isas"] = isas;
   j["limits"] = {{"max_tokens", limits.maxTokens}, {"max_seqs", limits.maxSeqs}, {"max_logits", limits.maxLogits}};
@@ -82,6 +83,8 @@ Manifest Manifest::parse(std::string_view text, const std::string &where) {
                             {"max_context", &m.model.maxContext}})
     *field = model.number<uint64_t>(key);
   m.compute = o.text("compute");
+  if (o.has("numerics")) // older packages: exact
+    m.numerics = o.text("numerics");
   JsonObject kv = o.object("kv");
   m.kvElement = kv.text("element");
   m.kvBlock = kv.number<uint32_t>("block");

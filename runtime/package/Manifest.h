@@ -69,6 +69,7 @@ struct Manifest {
   std::string version; // of llmc
   Model model;
   std::string compute;             // "mixed", "f32"
+  std::string numerics = "exact";  // "phase": prompts have an arithmetic of their own
   std::string kvElement;           // "bf16", "f32"
   uint32_t kvBlock = 0;            // tokens
   std::vector<std::string> isas;   // "avx2", "avx512vnni", "avx512bf16", "amxbf16"; "neon_dotprod"

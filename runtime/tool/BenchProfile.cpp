@@ -35,6 +35,7 @@ public:
       batch_.add(std::span(ids_).subspan(first, shape.tokens), first, std::span(tables_).subspan(s * blocks_, blocks_));
       batch_.wantLogits(batch_.tokens() - 1, &greedy);
     }
+    batch_.setGenerated(ofGenerated(shape) ? batch_.tokens() : 0);
     const auto start = std::chrono::steady_clock::now();
     device_.step(batch_.step());
     return secondsSince(start);
@@ -57,7 +58,7 @@ struct KernelTime {
 
 Profile::Step measure(Device &device, Sequences &sequences, const StepShape &shape, uint64_t runs, LaunchTiming timing) {
   Profile::Step step{shape.sequences, shape.tokens, shape.context, runs, 0, {}};
-  const llmc_program_v1 &program = device.module().program;
+  const llmc_program_v1 &program = programOf(device.module(), shape);
   std::vector<std::vector<double>> seconds(program.num_launches);
   std::vector<double> whole;
   sequences.step(shape); // warm
@@ -87,14 +88,15 @@ void print(const llmc_module_v1 &module, const Profile::Step &step) {
   const StepShape shape{step.sequences, step.tokens, step.context};
   std::map<std::pair<std::string, std::string>, KernelTime> kernels; // op without layer, kernel
   double sum = 0;
+  const llmc_program_v1 &program = programOf(module, shape);
   LaunchWork elsewhere; // of launches whose work a later one does
-  for (uint32_t i = 0; i < module.program.num_launches; ++i) {
+  for (uint32_t i = 0; i < program.num_launches; ++i) {
     const Profile::Launch &measured = step.launches[i];
-    const llmc_cost_v1 *cost = costOf(module, module.program.launches[i]);
+    const llmc_cost_v1 *cost = costOf(module, program.launches[i]);
     if (cost)
-      elsewhere += workOf(*cost, module.program.launches[i], shape);
+      elsewhere += workOf(*cost, program.launches[i], shape);
     sum += measured.seconds;
-    if (formOf(module.program.launches[i], shape).units == 0)
+    if (formOf(program.launches[i], shape).units == 0)
       continue;
     KernelTime &kernel = kernels[{opInLayer(measured.op, measured.layer), measured.kernel}];
     ++kernel.launches;

@@ -92,6 +92,8 @@ Json toJson(Model &model, const Loaded &loaded) {
   if (const llmc_module_v1 *module = loaded.module()) {
     j["isa"] = module->isa;
     j["ops"] = opList(module->program);
+    if (module->prompt.num_launches)
+      j["prompt_ops"] = opList(module->prompt);
     j["reference_ops_in_oracle"] = module->reference.num_launches;
   }
   return j;
@@ -123,8 +125,8 @@ void print(Model &model, const Loaded &loaded, bool listWeights) {
               static_cast<unsigned long long>(m.model.kvHeads), static_cast<unsigned long long>(m.model.headDim),
               static_cast<unsigned long long>(m.model.ffn), static_cast<unsigned long long>(m.model.vocab),
               static_cast<unsigned long long>(m.model.maxContext));
-  std::printf("made by llmc %s from %s; arithmetic %s, KV cache %s, at most %u tokens a step\n", m.version.c_str(),
-              m.source.path.c_str(), m.compute.c_str(), m.kvElement.c_str(), m.limits.maxTokens);
+  std::printf("made by llmc %s from %s; arithmetic %s%s, KV cache %s, at most %u tokens a step\n", m.version.c_str(),
+              m.source.path.c_str(), m.compute.c_str(), m.numerics == "phase" ? " (prompts: bf16)" : "", m.kvElement.c_str(), m.limits.maxTokens);
   std::printf("ops computed by the reference: %zu\n\nsections\n", m.referenceOps.size());
   for (const llmc_package_section &s : model.package().sections())
     std::printf("  %-24s %14s\n", s.name, readable(s.size).c_str());

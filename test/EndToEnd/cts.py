@@ -1,4 +1,4 @@
-"""The conformance suite of the devices (runtime/cts) on CPU packages of two tiny models, with every instruction set."""
+"""The conformance suite of the devices (runtime/cts) on CPU packages of tiny models, two of them with an arithmetic for prompts, with every instruction set."""
 import os
 
 import common
@@ -18,11 +18,11 @@ def binary(ctx):
 
 def cpu(checks, ctx):
     tiny, cts = context.tiny_models(), binary(ctx)
-    for name in ("qwen2.q4_1", "llama3-untied.f16"):
-        exe = ctx.executable(f"cts-{name}", tiny.write(ctx.work, name))
+    for name, *flags in (("qwen2.q4_1",), ("llama3-untied.f16",), ("qwen2.q4_1", "--numerics=phase"), ("llama-tied.bf16", "--numerics=phase")):
+        exe = ctx.executable("-".join(("cts", name, *flags)), tiny.write(ctx.work, name), *flags)
         result = common.run([cts, exe])
         lines = result.text.strip().splitlines() or [result.errors.strip()]
         for line in lines:
             if line.startswith("FAIL"):
                 checks.note(line)
-        checks.check(f"conformance of {name}", result.code == 0, lines[-1])
+        checks.check(f"conformance of {' '.join((name, *flags))}", result.code == 0, lines[-1])

@@ -2,7 +2,7 @@
 """End-to-end tests: llmc compiles real and tiny models, the executables are held against stored goldens.
 
   run.py --llmc PATH --model SmolLM2.gguf [--work DIR] [--only=GROUP,...] [--counts FILE]
-Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, answers, weights, verify, hf, text, tiny, split, explain, serve, soak, cts, bad, faults, cuda, aarch64.
+Prints one line a check; exit 1 if one failed. Groups: compile, levels, greedy, kl, contract, phase, answers, weights, verify, hf, text, tiny, split, explain, serve, soak, cts, bad, faults, cuda, aarch64.
 Needs numpy.
 """
 import argparse
@@ -49,6 +49,7 @@ GROUPS = {
                  ("contract, f32", lambda c, x: smollm2.contract(c, x, x.exact(), "f32", (16, 100, 512))),
                  ("fusions", smollm2.fusions),
                  ("instruction sets", lambda c, x: smollm2.variants(c, x, x.default(), "default"))],
+    "phase": [("--numerics=phase", smollm2.phase)],
     "weights": [("separate weights", weights.separate), ("random weights", weights.random)],
     "verify": [("verify", verify.passes)],
     "faults": [("planted fault in a weight", verify.weight_fault), ("planted fault in a kernel", verify.kernel_fault)],

@@ -74,10 +74,26 @@ def variants(checks, ctx, exe, label):
     """The same for every instruction set that this machine and the package have."""
     ids = context.golden("smollm2-logits.json.gz")["ids"][:128]
     flags = open("/proc/cpuinfo").read().split()
-    have = {"avx2": "avx2" in flags and "fma" in flags, "avx512vnni": "avx512_vnni" in flags, "avx512bf16": "avx512_bf16" in flags}
+    have = {"avx2": "avx2" in flags and "fma" in flags, "avx512vnni": "avx512_vnni" in flags, "avx512bf16": "avx512_bf16" in flags,
+            "amxbf16": "amx_bf16" in flags, "amxbf16-emulated": "avx512_bf16" in flags}
     digests = {isa: hashlib.sha256(cli.logits_bytes(exe, ids, "--isa", isa)).hexdigest()[:12]
                for isa in ctx.package(exe).manifest["isas"] if have.get(isa)}
     checks.check(f"{label}: equal bits on {', '.join(digests)}", len(set(digests.values())) == 1, digests)
+
+
+def phase(checks, ctx):
+    """Prompts in bf16_eo32: equal bits whatever the chunks and the instruction set, tiles of AMX or what emulates them among these."""
+    exe = ctx.executable("smollm2-phase", None, "--numerics=phase", "--isas=avx2,avx512vnni,amxbf16,amxbf16-emulated")
+    checks.check("the manifest says so", ctx.package(exe).manifest["numerics"] == "phase", ctx.package(exe).manifest.get("numerics"))
+    ids = context.golden("smollm2-logits.json.gz")["ids"][:64]
+    checks.check("prompts have other bits than with --numerics=exact", cli.logits_bytes(exe, ids) != cli.logits_bytes(ctx.default(), ids))
+    contract(checks, ctx, exe, "phase", (1, 33, 512))
+    variants(checks, ctx, exe, "phase")
+    kl(checks, ctx, exe, "phase", 2e-3)
+    greedy(checks, ctx, exe, "phase", "smollm2-greedy.json", 8)
+    for flags, part in ((["--compute=f32"], "--compute=f32"), (["--target=cuda:sm_90a"], "cuda:sm_90a")):
+        result = ctx.compile(ctx.model, "refused", "--numerics=phase", *flags)
+        checks.check(f"--numerics=phase with {flags[0]} is refused", result.code == 2 and part in result.errors, result.errors.strip()[-200:])
 
 
 def fusions(checks, ctx):

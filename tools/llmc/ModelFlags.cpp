@@ -20,6 +20,8 @@ void ModelFlags::add(Flags &flags) {
   flags.section("numerics and limits");
   flags.choice("compute", options.compute, {"default", "f32", "q8"},
                "default: int16 activations for quantised weights, bf16 for bf16 and e4m3; q8: int8; f32: everything; GPU: bf16, e4m3 for e4m3");
+  flags.choice("numerics", options.numerics, {"exact", "phase"},
+               "exact: the same arithmetic for every token; phase: the layers' products of prompts in bf16, for CPUs with AMX");
   flags.choice("quantize", options.quantize, {"fp8"},
                "fp8: matrices of the layers from f32, f16 or bf16 to e4m3 with a scale for each row (default: as they are stored)");
   flags.choice("kv-type", options.kvType, {"bf16", "f32"}, "elements of the KV cache (bf16; f32 under --compute=f32)");
@@ -40,6 +42,8 @@ const GPUTarget *ModelFlags::finish() {
        {std::tuple(&options.maxTokens, 512, 2048), {&options.maxSeqs, 16, 64}, {&options.maxLogits, 16, 64}})
     if (*limit == 0)
       *limit = gpu ? gpuDefault : cpuDefault;
+  if (options.numerics == "phase" && (gpu || options.compute == "f32"))
+    throw UsageError("--numerics=phase: expected a CPU as --target and --compute=default or q8, got " + (gpu ? gpu->name : "--compute=f32"));
   if (!gpu)
     return nullptr;
   options.target = "cuda";

@@ -28,6 +28,7 @@ const std::vector<PhaseInfo> &irPhases();
 struct ModelOptions {
   std::string target = "cpu";      // or "cuda"
   std::string compute = "default"; // "f32", "q8": only on a CPU
+  std::string numerics = "exact";  // "phase": the products of prompts in an arithmetic of their own (lm-split-phases); only on a CPU
   std::string kvType;              // "bf16", "f32"; empty: by compute
   std::string quantize;            // "fp8": the layers' matrices to e4m3 with a scale per row; empty: as they are stored
   int64_t maxTokens = 512, maxSeqs = 16, maxLogits = 16;

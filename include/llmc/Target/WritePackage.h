@@ -14,7 +14,7 @@ namespace llmc {
 struct PackageParts {
   std::string stub;                                         // path of the runtime executable
   std::vector<std::pair<std::string, std::string>> modules; // ISA, shared object
-  std::string version, compute, kvElement;
+  std::string version, compute, numerics = "exact", kvElement;
   WeightsOptions weights;
   bool trapChecks = false; // kernels for a GPU check ids and block tables
 };

@@ -57,11 +57,19 @@ struct LMToTilePass : PassWrapper<LMToTilePass, OperationPass<ModuleOp>> {
     if (!linearTile.empty())
       facts.push_back(b.getNamedAttr("linear_tile", b.getStringAttr(linearTile)));
     getOperation()->setAttr("tile.target", b.getDictionaryAttr(facts));
-    splitPartialGroups(step);
     RewritePatternSet patterns(&getContext());
     populateLMToTilePatterns(patterns);
-    walkAndApplyPatterns(step, std::move(patterns));
-    step.walk([&](Operation *op) {
+    FrozenRewritePatternSet frozen(std::move(patterns));
+    for (StringRef name : {"step", "prompt"})
+      if (auto function = getOperation().lookupSymbol<func::FuncOp>(name))
+        lower(function, frozen);
+  }
+
+private:
+  void lower(func::FuncOp function, const FrozenRewritePatternSet &patterns) {
+    splitPartialGroups(function);
+    walkAndApplyPatterns(function, patterns);
+    function.walk([&](Operation *op) {
       if (isa_and_nonnull<lm::LMDialect>(op->getDialect())) {
         op->emitError("expected every lm op to have a kernel, '") << op->getName() << "' has none for these types";
         signalPassFailure();

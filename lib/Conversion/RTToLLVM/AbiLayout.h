@@ -112,7 +112,7 @@ inline constexpr Field fields[] = {LLMC_FIELD(I32, element), LLMC_FIELD(I32, lay
 static_assert(fits(fields, sizeof(Struct)));
 } // namespace kv_group
 
-// The two programs are written flat: each is six fields of the module.
+// The programs are written flat: each is six fields of the module.
 namespace module {
 using Struct = llmc_module_v1;
 #define LLMC_PROGRAM(name)                                                                                             \
@@ -127,7 +127,7 @@ inline constexpr Field fields[] = {
     LLMC_FIELD(I32, num_layers),    LLMC_FIELD(I32, num_kv_groups), LLMC_FIELD(I32, num_weights),
     LLMC_FIELD(I32, num_costs),     LLMC_FIELD(Pointer, kv_groups), LLMC_FIELD(Pointer, weights),
     LLMC_FIELD(I64, weights_bytes), LLMC_PROGRAM(program),        LLMC_PROGRAM(reference),
-    LLMC_FIELD(Pointer, costs)};
+    LLMC_FIELD(Pointer, costs),     LLMC_PROGRAM(prompt)};
 #undef LLMC_PROGRAM
 static_assert(fits(fields, sizeof(Struct)));
 } // namespace module

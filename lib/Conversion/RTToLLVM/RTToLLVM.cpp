@@ -205,8 +205,8 @@ LogicalResult Writer::run(StringRef isa) {
     return module.emitError("expected a module attribute lm.weights_bytes");
   if (failed(readWeights()))
     return failure();
-  FailureOr<Record> step = program("step", true), reference = program("reference", false);
-  if (failed(step) || failed(reference))
+  FailureOr<Record> step = program("step", true), reference = program("reference", false), prompt = program("prompt", false);
+  if (failed(step) || failed(reference) || failed(prompt))
     return failure();
   Record group;
   for (StringRef key : {"element", "layers", "heads", "k_dim", "v_dim", "window", "block_bytes", "layer_bytes", "head_bytes"})
@@ -220,6 +220,7 @@ LogicalResult Writer::run(StringRef isa) {
   record.append(*step);
   record.append(*reference);
   record.push_back(tables.array("costs", abi::cost::fields, llvm::to_vector(llvm::make_second_range(costs))));
+  record.append(*prompt);
   if (model.failed() || limits.failed() || kv.failed())
     return failure();
   tables.exported(LLMC_MODULE_SYMBOL, abi::module::fields, record);

@@ -148,6 +148,7 @@ Manifest manifestOf(ModuleOp module, const ModelFacts &facts, const PackageParts
                     uint64_t(facts.vocab),
                     uint64_t(facts.maxContext)};
   manifest.compute = parts.compute;
+  manifest.numerics = parts.numerics;
   manifest.kvElement = parts.kvElement;
   manifest.kvBlock = LLMC_KV_BLOCK;
   for (auto &[isa, object] : parts.modules)
@@ -155,8 +156,9 @@ Manifest manifestOf(ModuleOp module, const ModelFacts &facts, const PackageParts
   manifest.limits = {uint32_t(numberOf(module, "rt.limits", "max_tokens")), uint32_t(numberOf(module, "rt.limits", "max_seqs")),
                      uint32_t(numberOf(module, "rt.limits", "max_logits"))};
   auto step = module.lookupSymbol<rt::ProgramOp>("step");
+  auto prompt = module.lookupSymbol<rt::ProgramOp>("prompt");
   manifest.ledger = {{"weights", weightsBytes(module)},
-                     {"arena", step.getArenaBytes()},
+                     {"arena", std::max<uint64_t>(step.getArenaBytes(), prompt ? prompt.getArenaBytes() : 0)},
                      {"kv per token", numberOf(module, "rt.kv_group", "block_bytes") / LLMC_KV_BLOCK}};
   for (auto launch : step.getBody().getOps<rt::LaunchOp>())
     if (llvm::any_of(launch.getArgs().getAsRange<rt::ArgAttr>(),

@@ -1,7 +1,7 @@
 //===- FuseQuantize.cpp - producers that write the form their user wants --===//
 //
 // A normalisation or an attention holds a row when it is done with it; writing codes instead of f32
-// saves one pass over the row and three quarters of its bytes. A gated product on a GPU holds elements, which is enough
+// saves one pass over the row and three quarters of its bytes. A gated product of bf16 holds elements, which is enough
 // for bf16: saved is a pass over the widest activation of a layer.
 //
 // Sound because the format is defined as the op's f32 result followed by the very rounding of lm.quantize or
@@ -72,7 +72,7 @@ private:
   /// A CPU's products keep f32: there the rounding is a small part of a kernel that reads the row again.
   static bool canWrite(Operation *producer, Format format) {
     if (auto gated = dyn_cast_or_null<GatedLinearOp>(producer))
-      return format == Format::BF16 && (gated.getArith() == Arith::BF16 || gated.getArith() == Arith::E4M3);
+      return format == Format::BF16 && llvm::is_contained({Arith::BF16, Arith::BF16_EO32, Arith::E4M3}, gated.getArith());
     if (format == Format::E4M3) // a scale for the whole row
       return isa_and_nonnull<RMSNormOp>(producer);
     return isa_and_nonnull<RMSNormOp, AttentionOp>(producer) || (isa_and_nonnull<RopeAppendOp>(producer) && format == Format::BF16);

@@ -28,6 +28,8 @@ void llmc::lm::buildLMDecidePipeline(OpPassManager &pm, const DecideOptions &opt
       options.kvElement.empty() ? (options.compute == "f32" ? "f32" : "bf16") : options.kvElement;
   pm.addPass(createLMPageKVPass({element, options.kvBlock}));
   pm.addPass(createLMSetArithPass({options.compute, target}));
+  if (options.phases)
+    pm.addPass(createLMSplitPhasesPass());
   pm.addPass(createLMQuantizeActivationsPass());
   if (options.fuseQuantize)
     pm.addPass(createLMFuseQuantizePass());
@@ -52,6 +54,7 @@ struct DecideFlags : PassPipelineOptions<DecideFlags> {
   Option<bool> fuseQuantize{*this, "fuse-quantize", llvm::cl::desc("fold rounding into producers"),
                             llvm::cl::init(true)};
   Option<bool> cuda{*this, "cuda", llvm::cl::desc("decide for a GPU"), llvm::cl::init(false)};
+  Option<bool> phases{*this, "phases", llvm::cl::desc("an arithmetic of its own for prompts"), llvm::cl::init(false)};
 };
 
 } // namespace
@@ -64,6 +67,6 @@ void llmc::lm::registerLMPipelines() {
   PassPipelineRegistration<DecideFlags>(
       "lm-decide", "decides arithmetic, activation formats, KV blocks and packing",
       [](OpPassManager &pm, const DecideFlags &f) {
-        buildLMDecidePipeline(pm, {f.compute, f.quantize, f.kvElement, f.kvBlock, f.fuseQuantize, f.cuda});
+        buildLMDecidePipeline(pm, {f.compute, f.quantize, f.kvElement, f.kvBlock, f.fuseQuantize, f.cuda, f.phases});
       });
 }

@@ -283,6 +283,9 @@ struct RTPlanArenaPass : llmc::impl::RTPlanArenaPassBase<RTPlanArenaPass> {
     module->setAttr("rt.limits", b.getDictionaryAttr({b.getNamedAttr("max_tokens", b.getI64IntegerAttr(maxTokens)),
                                                       b.getNamedAttr("max_seqs", b.getI64IntegerAttr(maxSeqs)),
                                                       b.getNamedAttr("max_logits", b.getI64IntegerAttr(maxLogits))}));
+    auto prompt = module.lookupSymbol<func::FuncOp>("prompt");
+    if (prompt && failed(Planner(prompt, {maxTokens, maxSeqs, maxLogits, rowPad}).run()))
+      return signalPassFailure();
     auto reference = module.lookupSymbol<func::FuncOp>("reference");
     // verify asks for the logits of every token.
     if (reference && failed(Planner(reference, {maxTokens, maxSeqs, maxTokens, rowPad}).run()))

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/cts/kernel_check/Checker.h"
 #include "llmc/Support/Error.h"
+#include "runtime/device/StepPhases.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,7 @@
 namespace llmc::kernel_check {
 
 Checker::Checker(Device &device, Report &report)
-    : device_(device), report_(report), weights_(device), cache_(device), arena_(device.module().program.arena_bytes) {
+    : device_(device), report_(report), weights_(device), cache_(device), arena_(arenaBytes(device.module())) {
   device_.setObserver([this](const LaunchView &view) { see(view); });
 }
 

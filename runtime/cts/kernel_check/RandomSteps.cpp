@@ -29,12 +29,13 @@ llmc_step_v1 RandomStep::view() {
   s.kv = &kv_;
   s.logits_rows = rows.data();
   s.stop_after_op = -1;
+  s.num_generated = generated ? tokens() : 0;
   return s;
 }
 
 RandomSteps::RandomSteps(const llmc_module_v1 &m, uint32_t numBlocks, uint32_t maxTokens, uint64_t seed)
     : vocab_(m.vocab), maxSeqs_(m.max_seqs), maxLogits_(m.max_logits), maxContext_(m.max_context), numBlocks_(numBlocks),
-      maxTokens_(std::min(maxTokens, m.max_tokens)), random_(seed), references_(numBlocks) {
+      maxTokens_(std::min(maxTokens, m.max_tokens)), random_(seed), phases_(m.prompt.num_launches), references_(numBlocks) {
   live_.reserve(maxSeqs_ + 1); // pointers into it stay good
   for (uint32_t b = 0; b < numBlocks; ++b)
     free_.push_back(int32_t(b));
@@ -207,6 +208,7 @@ RandomStep &RandomSteps::next() {
   chooseRows();
   dropSlots();
   writeTable(members_);
+  step_.generated = phases_ && made_ % 2;
   ++made_;
   return step_;
 }

@@ -31,6 +31,7 @@ private:
 struct RandomStep {
   std::vector<int32_t> ids, positions, slots, starts, lengths, rows, table;
   uint32_t stride = 0; // of the table
+  bool generated = false; // not of prompts
 
   uint32_t tokens() const { return uint32_t(ids.size()); }
   uint32_t sequences() const { return uint32_t(lengths.size()); }
@@ -69,6 +70,7 @@ private:
 
   uint32_t vocab_, maxSeqs_, maxLogits_, maxContext_, numBlocks_, maxTokens_;
   Random random_;
+  bool phases_;       // prompts have kernels of their own
   uint32_t made_ = 0; // steps
   std::vector<Sequence *> members_;
   std::vector<Sequence> live_;

@@ -48,22 +48,28 @@ CpuDevice::CpuDevice(const DevicePayload &payload, const DeviceOptions &options)
 
   const uint64_t weights = options.mapWeights && source_->mappable() ? 0 : module_->weights_bytes;
   numSlots_ = slotsFor(options.swapBytes, blockBytes());
-  const uint64_t total = weights + module_->program.arena_bytes + (blocks + numSlots_) * blockBytes();
+  const uint64_t total = weights + arenaBytes(*module_) + (blocks + numSlots_) * blockBytes();
   if (uint64_t have = availableMemory(); options.checkMemory && total > have)
     throw Error("the model needs " + std::to_string(total) + " bytes (weights " + std::to_string(weights) + ", arena " +
-                std::to_string(module_->program.arena_bytes) + ", KV pool " + std::to_string(blocks * blockBytes()) + ", swap space " +
+                std::to_string(arenaBytes(*module_)) + ", KV pool " + std::to_string(blocks * blockBytes()) + ", swap space " +
                 std::to_string(numSlots_ * blockBytes()) + "), but only " + std::to_string(have) + " are available");
   loadWeights();
-  arena_ = Mapping::anonymous(module_->program.arena_bytes, "arena");
+  arena_ = Mapping::anonymous(arenaBytes(*module_), "arena");
   kv_ = Mapping::anonymous(blocks * blockBytes(), "KV pool");
   if (numSlots_)
     swap_ = Mapping::anonymous(numSlots_ * blockBytes(), "swap space");
   pool_ = std::make_unique<ThreadPool>(options.threads ? options.threads : ThreadPool::availableCpus(),
                                        options.pinThreads);
   samplers_.resize(pool_->size());
-  buffers_.emplace(*module_, module_->program, StepBufferShape{LLMC_ROW_PAD, false, numBlocks_});
-  executor_.emplace(module_->program, *buffers_);
+  const StepBufferShape shape{LLMC_ROW_PAD, false, numBlocks_};
+  main_ = std::make_unique<Runner>(*module_, module_->program, shape);
+  if (module_->prompt.num_launches) {
+    prompts_ = std::make_unique<Runner>(*module_, module_->prompt, shape);
+    phases_.emplace(*module_);
+    kept_.resize(uint64_t(module_->max_logits) * module_->padded_vocab);
+  }
   previousIds_.assign(module_->max_logits, 0);
+  logits_.assign(module_->max_logits, nullptr);
   bindProgram();
 }
 
@@ -100,7 +106,10 @@ void CpuDevice::loadWeights() {
 }
 
 void CpuDevice::bindProgram() {
-  executor_->bind({arena_.data(), hugeInUse_ ? huge_.data() : mapped_.data(), {kv_.data()}});
+  const ProgramBases bases{arena_.data(), hugeInUse_ ? huge_.data() : mapped_.data(), {kv_.data()}};
+  main_->executor.bind(bases);
+  if (prompts_)
+    prompts_->executor.bind(bases);
 }
 
 void CpuDevice::startBackground() {
@@ -142,54 +151,79 @@ void CpuDevice::step(const llmc_step_v1 &s) {
     hugeInUse_ = true;
     bindProgram();
   }
-  buffers_->fill(s, previousIds_);
+  bool whole = true;
+  if (!prompts_) {
+    whole = run(*main_, s, 0);
+  } else {
+    phases_->split(s);
+    const llmc_step_v1 &prompts = phases_->prompts, &generated = phases_->generated;
+    if (prompts.num_tokens || !generated.num_tokens)
+      whole = run(*prompts_, prompts, 0);
+    if (whole && prompts.num_logits && generated.num_tokens)
+      keepLogits(prompts.num_logits);
+    if (generated.num_tokens)
+      whole &= run(*main_, generated, prompts.num_logits);
+  }
+  if (whole && s.samplers && s.num_logits)
+    sample(s);
+}
+
+bool CpuDevice::run(Runner &runner, const llmc_step_v1 &s, uint32_t firstRow) {
+  runner.buffers.fill(s, previousIds_);
   if (observer_) {
     LaunchHooks hooks;
     hooks.after = [&](const llmc_launch_v1 &launch, const llmc_variant_v1 &variant, uint32_t rows, double seconds) {
       observer_({launch, arena_.data(), rows, s.num_tokens, s.num_logits, s.num_seqs, variant, seconds});
     };
-    executor_->run(*pool_, &hooks, s.stop_after_op);
+    runner.executor.run(*pool_, &hooks, s.stop_after_op);
   } else if (timer_) {
-    runTimed(s);
+    runTimed(runner, s);
   } else {
-    executor_->run(*pool_, nullptr, s.stop_after_op);
+    runner.executor.run(*pool_, nullptr, s.stop_after_op);
   }
-  if (!endsEarly(*module_, s))
-    output(s);
-}
-
-void CpuDevice::runTimed(const llmc_step_v1 &s) {
-  const llmc_program_v1 &program = module_->program;
-  std::vector<double> seconds(program.num_launches, -1);
-  executor_->run(*pool_, nullptr, s.stop_after_op, 0, seconds.data());
-  for (uint32_t i = 0; i < program.num_launches && seconds[i] >= 0; ++i)
-    timer_(program.launches[i], *buffers_->plan(program.launches[i]).variant, seconds[i]);
-}
-
-void CpuDevice::output(const llmc_step_v1 &s) {
+  if (endsEarly(runner.program, s))
+    return false;
   const llmc_module_v1 &m = *module_;
-  auto *logits = reinterpret_cast<float *>(arena_.data() + m.program.logits_offset);
-  for (uint32_t i = 0; s.out_logits && i < s.num_logits; ++i)
-    std::memcpy(s.out_logits + uint64_t(i) * m.vocab, logits + uint64_t(i) * m.padded_vocab, m.vocab * sizeof(float));
-  if (s.out_hidden && m.program.hidden_offset != UINT64_MAX) {
-    auto *hidden = reinterpret_cast<float *>(arena_.data() + m.program.hidden_offset);
+  auto *logits = reinterpret_cast<float *>(arena_.data() + runner.program.logits_offset);
+  for (uint32_t i = 0; i < s.num_logits; ++i) {
+    logits_[firstRow + i] = logits + uint64_t(i) * m.padded_vocab;
+    if (s.out_logits)
+      std::memcpy(s.out_logits + uint64_t(i) * m.vocab, logits_[firstRow + i], m.vocab * sizeof(float));
+  }
+  if (s.out_hidden && runner.program.hidden_offset != UINT64_MAX) {
+    auto *hidden = reinterpret_cast<float *>(arena_.data() + runner.program.hidden_offset);
     for (uint32_t i = 0; i < s.num_logits; ++i)
       std::memcpy(s.out_hidden + uint64_t(i) * m.hidden, hidden + uint64_t(i) * m.padded_hidden,
                   m.hidden * sizeof(float));
   }
-  if (s.samplers && s.num_logits)
-    sample(s, logits);
+  return true;
+}
+
+void CpuDevice::runTimed(Runner &runner, const llmc_step_v1 &s) {
+  const llmc_program_v1 &program = runner.program;
+  std::vector<double> seconds(program.num_launches, -1);
+  runner.executor.run(*pool_, nullptr, s.stop_after_op, 0, seconds.data());
+  for (uint32_t i = 0; i < program.num_launches && seconds[i] >= 0; ++i)
+    timer_(program.launches[i], *runner.buffers.plan(program.launches[i]).variant, seconds[i]);
+}
+
+void CpuDevice::keepLogits(uint32_t rows) {
+  for (uint32_t i = 0; i < rows; ++i) {
+    float *kept = kept_.data() + uint64_t(i) * module_->padded_vocab;
+    std::memcpy(kept, logits_[i], module_->padded_vocab * sizeof(float));
+    logits_[i] = kept;
+  }
 }
 
 // A row is one thread's: what it gives does not depend on how many there are.
-void CpuDevice::sample(const llmc_step_v1 &s, float *logits) {
+void CpuDevice::sample(const llmc_step_v1 &s) {
   const llmc_module_v1 &m = *module_;
   std::atomic<uint32_t> next{0};
   std::vector<std::exception_ptr> failed(pool_->size());
   auto body = [&](unsigned thread) {
     try {
       for (uint32_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < s.num_logits;)
-        previousIds_[i] = std::max(samplers_[thread].sample(s, i, {logits + uint64_t(i) * m.padded_vocab, m.vocab}), 0);
+        previousIds_[i] = std::max(samplers_[thread].sample(s, i, {logits_[i], m.vocab}), 0);
     } catch (...) { // out of memory
       failed[thread] = std::current_exception();
     }

@@ -3,10 +3,11 @@
 #define LLMC_RUNTIME_DEVICE_CPU_CPUDEVICE_H
 
 #include "runtime/device/Device.h"
-#include "runtime/device/SampleRow.h"
-#include "runtime/device/cpu/Executor.h"
 #include "runtime/device/Memory.h"
 #include "runtime/device/ModuleLoader.h"
+#include "runtime/device/SampleRow.h"
+#include "runtime/device/StepPhases.h"
+#include "runtime/device/cpu/Executor.h"
 #include "runtime/device/cpu/ThreadPool.h"
 
 #include <atomic>
@@ -53,9 +54,19 @@ private:
   void loadWeights();
   void background();
   void bindProgram();
-  void output(const llmc_step_v1 &step);
-  void sample(const llmc_step_v1 &step, float *logits);
-  void runTimed(const llmc_step_v1 &step);
+  /// A program with what it needs to run.
+  struct Runner {
+    Runner(const llmc_module_v1 &module, const llmc_program_v1 &program, const StepBufferShape &shape)
+        : program(program), buffers(module, program, shape), executor(program, buffers) {}
+    const llmc_program_v1 &program;
+    StepBuffers buffers;
+    Executor executor;
+  };
+  /// All of a step of one phase, or one phase of it, whose first row of logits is the step's `firstRow`; false: it ends early.
+  bool run(Runner &runner, const llmc_step_v1 &part, uint32_t firstRow);
+  void runTimed(Runner &runner, const llmc_step_v1 &part);
+  void keepLogits(uint32_t rows);
+  void sample(const llmc_step_v1 &step);
   std::byte *slot(int32_t index) const { return swap_.data() + uint64_t(index) * blockBytes(); }
   std::byte *block(int32_t index) const { return kv_.data() + uint64_t(index) * blockBytes(); }
 
@@ -67,12 +78,14 @@ private:
   Mapping mapped_, huge_, arena_, kv_, swap_;
   uint32_t numBlocks_ = 0, numSlots_ = 0;
   std::unique_ptr<ThreadPool> pool_;
-  std::optional<StepBuffers> buffers_;
-  std::optional<Executor> executor_;
+  std::unique_ptr<Runner> main_, prompts_; // the latter where prompts have a program of their own
+  std::optional<StepPhases> phases_;
   LaunchObserver observer_;
   LaunchTimer timer_;
   std::vector<RowSampler> samplers_; // by thread
   std::vector<int32_t> previousIds_; // output slots of the last step
+  std::vector<float *> logits_;      // rows of this step
+  std::vector<float> kept_;          // those of its prompts, while generated tokens have the arena
 
   std::thread copier_;
   bool copierStarted_ = false;

@@ -191,7 +191,7 @@ void CudaDevice::start(Flight &flight) {
     const bool unknown = flying_ && !before.done; // the ids of the step before
     buffers_->setMemory(staging_.data() + flight.set * (staging_.bytes() / kStepSets));
     buffers_->fill(s, unknown ? std::span<const int32_t>() : previousIds_);
-    buffers_->keepApart(observer_ || endsEarly(module(), s));
+    buffers_->keepApart(observer_ || endsEarly(module().program, s));
     driver.check(driver.cuMemcpyHtoDAsync(stepMemory_.address(), buffers_->data(), buffers_->used(), gpu_->stream()),
                  "cuMemcpyHtoDAsync");
     if (unknown)
@@ -232,7 +232,7 @@ void CudaDevice::applyMasks(Flight &flight) {
   guarded([&] {
     const Driver &driver = gpu_->driver();
     const llmc_program_v1 &program = module().program;
-    if (const uint32_t rows = endsEarly(module(), flight.step) ? 0 : maskRows(flight.step)) {
+    if (const uint32_t rows = endsEarly(module().program, flight.step) ? 0 : maskRows(flight.step)) {
       const MaskSpace space(module());
       const Pointer to = stepMemory_.address() + stepMemory_.bytes() - space.bytes, masks = to + space.rows * sizeof(uint32_t);
       const uint64_t bytes = (space.rows + rows * space.words) * sizeof(uint32_t);
@@ -275,7 +275,7 @@ void CudaDevice::finish(Flight &flight) {
   const Current current(*this, flight);
   guarded([&] {
     landed_[flight.set]->synchronize();
-    if (!endsEarly(module(), s))
+    if (!endsEarly(module().program, s))
       output(flight);
   });
   flight.done = true;

@@ -107,7 +107,7 @@ typedef struct llmc_step_v1 {
   const int32_t *adapter_ids; /* [num_seqs]; null: none */
   const llmc_sampler_v1 *samplers; /* [num_logits]; null: logits only */
   int32_t stop_after_op; /* execute launches up to and including this op id; -1: all */
-  uint32_t reserved;
+  uint32_t num_generated; /* the last so many tokens, whole sequences, were generated; the others are of prompts (llmc_module_v1.prompt) */
 
   /* out: null where not wanted */
   int32_t *out_ids;         /* [num_logits] */
@@ -371,6 +371,8 @@ typedef struct llmc_module_v1 {
   llmc_program_v1 program;   /* the compiled model */
   llmc_program_v1 reference; /* the oracle: lm -> linalg -> f32 loops on one whole sequence from position 0; num_launches 0: absent */
   const llmc_cost_v1 *costs; /* [num_costs] each different from the others; for llmc explain and bench --profile */
+  llmc_program_v1 prompt;    /* `program` with another arithmetic, for tokens that were not generated; num_launches 0: absent, and
+                                `program` is for all. Both have the same cache; each has all of the arena to itself. */
 } llmc_module_v1;
 
 #ifdef __cplusplus

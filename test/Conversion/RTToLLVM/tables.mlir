@@ -19,8 +19,8 @@
 // Two launches share the first cost, one has its own, two have none.
 // LLVM-DAG: @costs = internal constant [2 x { i32, i32, i64, i64, i64, i64, i64, i64, i64 }] [{ {{.*}} } { i32 1, i32 0, i64 8000, i64 0, i64 32768, i64 0, i64 768, i64 0, i64 0 }, { {{.*}} } { i32 0, i32 7, i64 0, i64 160, i64 0, i64 0, i64 0, i64 80, i64 2 }]
 // LLVM-DAG: @step.launches = {{.*}} { i32 0, {{.*}}, i32 0, i32 0 }, {{.*}} { i32 1, {{.*}}, i32 -1, i32 0 }, {{.*}} { i32 3, {{.*}}, i32 1, i32 0 }, {{.*}} { i32 4, {{.*}}, i32 0, i32 0 }]
-// The module: 200 bytes, version 1, five launches, no reference.
-// LLVM-DAG: @llmc_module_v1 = constant { {{.*}} } { i32 200, i32 1, ptr @{{.*}}, ptr @{{.*}}, i32 512, i32 16, i32 16, i32 100, i32 128, i32 40, i32 64, i32 128, i32 1, i32 1, i32 2, i32 2, ptr @kv_groups, ptr @weights, i64 128, i32 5, i32 0, ptr @step.launches, {{.*}}, i32 0, i32 0, ptr null, i64 0, i64 0, i64 -1, i64 -1, ptr @costs }
+// The module: 248 bytes, version 1, five launches, no reference, no program for prompts.
+// LLVM-DAG: @llmc_module_v1 = constant { {{.*}} } { i32 248, i32 1, ptr @{{.*}}, ptr @{{.*}}, i32 512, i32 16, i32 16, i32 100, i32 128, i32 40, i32 64, i32 128, i32 1, i32 1, i32 2, i32 2, ptr @kv_groups, ptr @weights, i64 128, i32 5, i32 0, ptr @step.launches, {{.*}}, i32 0, i32 0, ptr null, i64 0, i64 0, i64 -1, i64 -1, ptr @costs, i32 0, i32 0, ptr null, i64 0, i64 0, i64 -1, i64 -1 }
 module attributes {lm.model = {name = "m", architecture = "llama", hidden = 40 : i64, layers = 1 : i64, heads = 2 : i64, kv_heads = 1 : i64, head_dim = 20 : i64, ffn = 48 : i64, vocab = 100 : i64, max_context = 128 : i64}, lm.weights_bytes = 128 : i64} {
   lm.weight @token_embd [100, 40] f32 {sources = [#lm.span<file = 0, offset = 0, bytes = 16000, rows = 100>], layout = #lm.layout<n16_f32>, offset = 0 : i64}
   lm.weight @norm [40] f32 {sources = [#lm.span<file = 0, offset = 16000, bytes = 160, rows = 40>], layout = #lm.layout<rows_f32>, offset = 32768 : i64}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
+#include <optional>
 #include <random>
 
 using namespace llmc;
@@ -36,7 +37,7 @@ std::unique_ptr<Task> task(std::vector<int32_t> prompt, uint64_t outputs, int64_
 }
 
 // The part of engine and device: what a step would write in the cache, and the check that a step reads what it should.
-// A token's keys and values are stood for by a hash of all ids up to it.
+// A token's keys and values are stood for by a hash of all ids up to it, and where prompts have an arithmetic of their own by which had which.
 class Machine {
 public:
   Machine(BlockManager &blocks, const SchedulerOptions &options)
@@ -59,27 +60,20 @@ public:
     copy(plan.copies, cache_, cache_);
     copy(plan.swapIns, host_, cache_);
     uint64_t tokens = 0;
-    for (const StepPart &part : plan.parts) { // all writes, then all reads
+    for (const StepPart &part : plan.parts) {
       tokens += part.count;
+      if (options_.phases && !part.generated())
+        EXPECT_LE(part.first + part.count, part.job->promptLength);
       EXPECT_LE(part.count, options_.chunk);
       EXPECT_LE(part.job->computed, part.job->ids.size());
       EXPECT_EQ(part.last, part.job->computed == part.job->ids.size());
-      for (uint64_t p = part.first; p < part.first + part.count; ++p) {
-        const int32_t block = part.job->blocks.at(p / LLMC_KV_BLOCK);
-        if (p < part.first + part.count - 1 || part.job->computed % LLMC_KV_BLOCK) // full blocks are shared at once
-          EXPECT_GE(blocks_.references(block), 1u);
-        cache_[size_t(block) * LLMC_KV_BLOCK + p % LLMC_KV_BLOCK] = upTo(*part.job, p);
-      }
     }
     EXPECT_EQ(tokens, plan.tokens);
     EXPECT_LE(tokens, options_.tokenBudget);
     EXPECT_GT(tokens, 0u);
-    for (const StepPart &part : plan.parts)
-      for (uint64_t p = 0; p < part.job->computed; ++p)
-        if (cache_[size_t(part.job->blocks.at(p / LLMC_KV_BLOCK)) * LLMC_KV_BLOCK + p % LLMC_KV_BLOCK] != upTo(*part.job, p)) {
-          ADD_FAILURE() << "position " << p << " holds another text";
-          return false;
-        }
+    // All writes, then all reads; with phases those of prompts come first.
+    if (!(options_.phases ? run(plan, false) && run(plan, true) : run(plan, {})))
+      return false;
     const std::vector<StepPart> parts = plan.parts;
     for (const StepPart &part : parts)
       if (part.last)
@@ -90,10 +84,28 @@ public:
   Scheduler &operator*() { return scheduler; }
 
 private:
+  /// The parts of one phase, or all. False: one reads what is not its own.
+  bool run(const StepPlan &plan, std::optional<bool> generated) {
+    auto takes = [&](const StepPart &part) { return !generated || part.generated() == *generated; };
+    for (const StepPart &part : plan.parts)
+      for (uint64_t p = part.first; takes(part) && p < part.first + part.count; ++p) {
+        const int32_t block = part.job->blocks.at(p / LLMC_KV_BLOCK);
+        if (p < part.first + part.count - 1 || part.job->computed % LLMC_KV_BLOCK) // full blocks are shared at once
+          EXPECT_GE(blocks_.references(block), 1u);
+        cache_[size_t(block) * LLMC_KV_BLOCK + p % LLMC_KV_BLOCK] = upTo(*part.job, p);
+      }
+    for (const StepPart &part : plan.parts)
+      for (uint64_t p = 0; takes(part) && p < part.job->computed; ++p)
+        if (cache_[size_t(part.job->blocks.at(p / LLMC_KV_BLOCK)) * LLMC_KV_BLOCK + p % LLMC_KV_BLOCK] != upTo(*part.job, p)) {
+          ADD_FAILURE() << "position " << p << " holds another text";
+          return false;
+        }
+    return true;
+  }
   uint64_t upTo(const Job &job, uint64_t p) {
     uint64_t hash = std::hash<std::string>()(job.cacheSalt);
     for (uint64_t i = 0; i <= p; ++i)
-      hash = hash * 6364136223846793005ull + uint64_t(job.ids[i]) + 1;
+      hash = hash * 6364136223846793005ull + uint64_t(job.ids[i]) + 1 + (options_.phases && i >= job.promptLength ? 1000 : 0);
     return hash;
   }
   void generate(Task &t) {
@@ -324,6 +336,26 @@ TEST(Scheduler, PreemptsTheYoungestWhenThePoolIsFull) {
   EXPECT_EQ(blocks.available(), 6u);
 }
 
+// What a preempted job had generated is computed anew as generated ids, in parts of their own, and shared with nobody.
+TEST(Scheduler, PhasesStayApart) {
+  BlockManager blocks(6, true);
+  SchedulerOptions o = options();
+  o.phases = true;
+  Machine machine(blocks, o);
+  auto a = task(prompt(15), 60), b = task(prompt(15), 60);
+  machine.scheduler.add(*a);
+  machine.scheduler.add(*b);
+  while (machine.step())
+    ;
+  EXPECT_GT(b->preemptions, 0u);
+  std::vector<int32_t> ids(a->ids.begin(), a->ids.begin() + 60);
+  auto reader = task(std::move(ids), 1);
+  machine.scheduler.add(*reader);
+  while (machine.step())
+    ;
+  EXPECT_EQ(reader->cached, 0u) << "15 ids of a prompt are no block";
+}
+
 // Users of one system prompt who come at once: it is computed once.
 TEST(Scheduler, JobsOfAStepShareWhatItComputes) {
   BlockManager blocks(200, true);
@@ -395,6 +427,7 @@ TEST(Scheduler, TenThousandRandomTraces) {
     o.ageing = uint32_t(1 + below(50));
     o.swapSlots = uint32_t(below(2) * below(20));
     o.swapCost = uint32_t(below(8));
+    o.phases = trace % 3 == 0;
     BlockManager blocks(pool, below(2));
     Machine machine(blocks, o);
     std::vector<std::unique_ptr<Task>> tasks;

@@ -47,6 +47,7 @@ struct DecideOptions {
   int64_t kvBlock = 16;
   bool fuseQuantize = true;
   bool cuda = false; // arithmetic and layouts of a GPU, greedy sampling on it
+  bool phases = false; // prompts have a function of their own, with an arithmetic for matrix units
 };
 
 /// Phase "fused": lm as imported to fused lm (nothing decided yet).

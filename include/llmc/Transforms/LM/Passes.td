@@ -79,6 +79,14 @@ def LMSetArithPass : LM_Pass<"lm-set-arith"> {
                  Option<"target", "target", "std::string", "\"cpu\"", "cpu or cuda">];
 }
 
+def LMSplitPhasesPass : LM_Pass<"lm-split-phases"> {
+  let summary = "a function of its own for the tokens of prompts (--numerics=phase)";
+  let description = [{
+    Copies @step to @prompt and sets the arithmetic of the layers' products there to bf16_eo32, where their weights are bf16 or
+    codes. Which of the two a token takes follows from its place in its sequence, never from the number of rows. After lm-set-arith.
+  }];
+}
+
 def LMQuantizeActivationsPass : LM_Pass<"lm-quantize-activations"> {
   let summary = "makes the rounding of activations explicit";
   let description = [{

@@ -47,12 +47,16 @@ void JsonSchemaReader::fail(const std::string &path, const std::string &what) { 
 
 Expression JsonSchemaReader::read() {
   const Expression root = schema(root_, "schema", 0);
+  definePending();
+  return root;
+}
+
+void JsonSchemaReader::definePending() {
   while (!pending_.empty()) {
     const Pending next = pending_.back();
     pending_.pop_back();
     g_.define(next.rule, schema(*next.schema, next.path, 0));
   }
-  return root;
 }
 
 Expression JsonSchemaReader::schema(const Json &s, const std::string &path, uint32_t depth) {
@@ -217,26 +221,31 @@ std::pair<uint32_t, uint32_t> JsonSchemaReader::counts(const Json &s, const char
 
 Expression JsonSchemaReader::string(const Json &s, const std::string &path) {
   const auto [least, most] = counts(s, "minLength", "maxLength", path);
-  const char *keyword = s.contains("pattern") ? "pattern" : "format";
-  if (!s.contains(keyword))
+  if (!s.contains("pattern") && !s.contains("format"))
     return json_.string(least, most);
+  return json_.quoted(pattern(s, path, [this](const CharacterSet &set) { return json_.character(set); }));
+}
+
+/// Of a `pattern` or `format`, without quotes.
+Expression JsonSchemaReader::pattern(const Json &s, const std::string &path, const std::function<Expression(const CharacterSet &)> &spell) {
+  const char *keyword = s.contains("pattern") ? "pattern" : "format";
   for (const char *other : {"minLength", "maxLength", "format"})
     if (keyword != std::string(other) && s.contains(other))
       fail(path + "." + other, "not supported beside " + std::string(keyword));
   if (!s[keyword].is_string())
     fail(path + "." + keyword, "expected a string, got " + shown(s[keyword]));
-  std::string pattern = s[keyword].get<std::string>();
+  std::string regex = s[keyword].get<std::string>();
   if (keyword == std::string("format")) {
-    const char *known = jsonFormatPattern(pattern);
+    const char *known = jsonFormatPattern(regex);
     if (!known)
       fail(path + ".format", "expected one of " + jsonFormatNames() + ", got " + shown(s["format"]));
-    pattern = known;
+    regex = known;
   }
   RegexOptions options;
   options.search = true;
-  options.spell = [this](const CharacterSet &set) { return json_.character(set); };
+  options.spell = spell;
   try {
-    return json_.quoted(addRegex(g_, pattern, options));
+    return addRegex(g_, regex, options);
   } catch (const GrammarError &error) {
     fail(path + "." + keyword, error.what());
   }
@@ -330,15 +339,7 @@ Expression JsonSchemaReader::object(const Json &s, const std::string &path, uint
   const Json &properties = s.contains("properties") ? s["properties"] : none;
   if (!properties.is_object())
     fail(path + ".properties", "expected an object of schemas, got " + shown(properties));
-  std::vector<std::string> required;
-  if (s.contains("required") && !s["required"].is_array())
-    fail(path + ".required", "expected a list of names, got " + shown(s["required"]));
-  if (s.contains("required"))
-    for (const Json &name : s["required"]) {
-      if (!name.is_string())
-        fail(path + ".required", "expected a list of names, got " + shown(s["required"]));
-      required.push_back(name.get<std::string>());
-    }
+  const std::vector<std::string> required = requiredOf(s, path);
   // What is not said to be open is closed, but for an object of which nothing is said.
   const bool open = s.contains("additionalProperties") ? s["additionalProperties"] != false : !s.contains("properties");
   const Json &others = s.contains("additionalProperties") ? s["additionalProperties"] : yes;

@@ -2,6 +2,7 @@
 #ifndef LLMC_RUNTIME_GRAMMAR_JSONSCHEMAREADER_H
 #define LLMC_RUNTIME_GRAMMAR_JSONSCHEMAREADER_H
 
+#include "runtime/grammar/JsonSchema.h"
 #include "runtime/grammar/JsonText.h"
 
 #include <functional>
@@ -21,10 +22,14 @@ public:
   using Json = nlohmann::ordered_json;
   JsonSchemaReader(GrammarBuilder &builder, const Json &root) : g_(builder), json_(builder), root_(root) {}
   Expression read();
+  /// JsonSchemaMembers.cpp
+  Expression readMembers(const MemberSpelling &spelling);
 
 private:
-  // Types of JSON values, as bits. An integer is a number, too.
-  static constexpr uint32_t kNull = 1, kBoolean = 2, kInteger = 4, kNumber = 8, kString = 16, kArray = 32, kObject = 64, kAnyType = 127;
+  friend uint32_t jsonTypeOf(const Json &value);
+  friend uint32_t jsonTypesOf(const Json &root, const Json &schema);
+  static constexpr uint32_t kNull = JsonTypes::kNull, kBoolean = JsonTypes::kBoolean, kInteger = JsonTypes::kInteger, kNumber = JsonTypes::kNumber,
+                            kString = JsonTypes::kString, kArray = JsonTypes::kArray, kObject = JsonTypes::kObject, kAnyType = JsonTypes::kAny;
   struct Pending {
     Expression rule;
     const Json *schema;
@@ -34,6 +39,7 @@ private:
   static std::string shown(const Json &value);
   [[noreturn]] static void fail(const std::string &path, const std::string &what);
 
+  void definePending();
   Expression schema(const Json &s, const std::string &path, uint32_t depth);
   Expression body(const Json &s, const std::string &path, uint32_t depth);
   static void checkKeywords(const Json &s, const std::string &path);
@@ -45,6 +51,7 @@ private:
   Expression reference(const Json &ref, const std::string &path);
 
   Expression string(const Json &s, const std::string &path);
+  Expression pattern(const Json &s, const std::string &path, const std::function<Expression(const CharacterSet &)> &spell);
   Expression number(const Json &s, const std::string &path, bool whole);
   Expression array(const Json &s, const std::string &path, uint32_t depth);
   Expression items(const std::vector<Expression> &first, const std::function<Expression()> &rest, uint32_t least, uint32_t most);
@@ -53,6 +60,12 @@ private:
   static uint32_t count(const Json &s, const char *keyword, const std::string &path, uint32_t otherwise);
   static std::pair<uint32_t, uint32_t> counts(const Json &s, const char *least, const char *most, const std::string &path);
   static std::optional<NumberBound> bound(const Json &s, const char *keyword, const std::string &path, bool strict);
+
+  // JsonSchemaMembers.cpp
+  std::vector<std::string> requiredOf(const Json &s, const std::string &path);
+  Expression memberOf(const std::string &name, const Json &s, const std::string &path, const MemberSpelling &spelling);
+  bool takesAnyString(const Json &s, uint32_t depth) const;
+  Expression text(const Json &s, const std::string &path, const MemberSpelling &spelling, uint32_t depth);
 
   // JsonSchemaTypes.cpp
   static uint32_t typeOf(const Json &value);

@@ -25,6 +25,8 @@ uint32_t JsonSchemaReader::typeOf(const Json &value) {
     return kString;
   case Json::value_t::array:
     return kArray;
+  case Json::value_t::discarded:
+    return 0;
   default:
     return kObject;
   }
@@ -119,6 +121,13 @@ bool JsonSchemaReader::apart(const Json &first, const Json &second) const {
       return true;
   }
   return false;
+}
+
+uint32_t jsonTypeOf(const Json &value) { return JsonSchemaReader::typeOf(value); }
+
+uint32_t jsonTypesOf(const Json &root, const Json &schema) {
+  GrammarBuilder unused;
+  return JsonSchemaReader(unused, root).typesOf(schema, 0);
 }
 
 } // namespace llmc

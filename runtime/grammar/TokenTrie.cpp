@@ -30,7 +30,7 @@ TokenTrie::TokenTrie(std::vector<Token> tokens) {
   nodes_.push_back({0, 0, 0, uint32_t(tokens_.size())});
 }
 
-GrammarTokens::GrammarTokens(const Tokenizer &tokenizer) {
+GrammarTokens::GrammarTokens(const Tokenizer &tokenizer, std::span<const int32_t> marks) {
   const auto count = int32_t(tokenizer.size());
   inner_.resize(size_t(count));
   first_.resize(size_t(count));
@@ -40,6 +40,9 @@ GrammarTokens::GrammarTokens(const Tokenizer &tokenizer) {
       inner_[size_t(id)] = bytes.of(id);
       first_[size_t(id)] = bytes.ofFirst(id);
     }
+  for (int32_t id : marks)
+    if (id >= 0 && id < count && !tokenizer.isEos(id))
+      inner_[size_t(id)] = first_[size_t(id)] = tokenizer.tokenBytes(id);
   build();
 }
 

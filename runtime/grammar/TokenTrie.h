@@ -46,8 +46,9 @@ class GrammarTokens {
 public:
   static constexpr size_t kShort = 16, kLongest = 255; // bytes
 
-  /// `tokenizer` is not needed later. Special tokens, and those that add nothing, are not in it.
-  explicit GrammarTokens(const Tokenizer &tokenizer);
+  /// `tokenizer` is not needed later. Special tokens, and those that add nothing, are not in it; but for `marks`, special tokens that are
+  /// their spelling in the text.
+  explicit GrammarTokens(const Tokenizer &tokenizer, std::span<const int32_t> marks = {});
   /// For tests: spellings by id.
   explicit GrammarTokens(std::vector<std::string> bytes);
 

@@ -6,13 +6,22 @@ namespace llmc {
 using Kind = AnswerPiece::Kind;
 
 AnswerParser::AnswerParser(const AnswerFormat &format) : format_(format) {
+  if (format.channels()) {
+    channels_.emplace(ChannelParser::Options{format.tools ? &format.functions : nullptr, format.reasoning != nullptr, format.parallel});
+    return;
+  }
   if (format.reasoning)
     reasoning_.emplace(*format.reasoning, format.opened);
   if (format.tools)
-    tools_.emplace(*format.tools, format.functions, format.parallel);
+    tools_.emplace(*format.tools, format.functions, format.types, format.parallel);
 }
 
 void AnswerParser::feed(std::string_view text, AnswerPieces &pieces) {
+  if (channels_) {
+    AnswerPieces read;
+    channels_->feed(text, read);
+    return byChannels(std::move(read), pieces);
+  }
   if (!reasoning_)
     return hand({}, std::string(text), pieces);
   std::string thought, rest;
@@ -29,7 +38,18 @@ void AnswerParser::hand(const std::string &thought, const std::string &rest, Ans
     addPiece(pieces, {Kind::Content, rest, 0, {}});
 }
 
+void AnswerParser::byChannels(AnswerPieces read, AnswerPieces &pieces) {
+  for (AnswerPiece &piece : read)
+    if (piece.kind != Kind::Reasoning || format_.showReasoning)
+      addPiece(pieces, std::move(piece));
+}
+
 void AnswerParser::finish(bool cut, AnswerPieces &pieces) {
+  if (channels_) {
+    AnswerPieces read;
+    channels_->finish(cut, read);
+    return byChannels(std::move(read), pieces);
+  }
   if (reasoning_) {
     std::string thought, rest;
     reasoning_->finish(thought, rest);

@@ -2,6 +2,7 @@
 #include "runtime/chat/CallBody.h"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -109,17 +110,42 @@ bool CallBody::store() {
   return isObject(arguments_);
 }
 
-CallBody::Result CallBody::feedNamed(char c) {
-  if (!named_) {
+static std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n"), end = text.find_last_not_of(" \t\r\n");
+  return begin == text.npos ? std::string_view() : text.substr(begin, end + 1 - begin);
+}
+
+static bool isOfName(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.'; }
+
+// With the separator behind it.
+CallBody::Result CallBody::feedName(char c) {
+  const std::string_view separator = trimmed(format_->separator);
+  const auto accepted = [&] { return accept(std::string(trimmed(token_))) ? Result::More : Result::Bad; };
+  if (separator.empty() && !isOfName(c) && !(isJsonSpace(c) && token_.empty()))
+    return accepted() == Result::More ? feedNamed(c) : Result::Bad; // the byte is the next part's
+  if (!(separator.empty() && isJsonSpace(c)))
     token_ += c;
-    if (!token_.ends_with(format_->separator))
-      return token_.size() < kMaxName ? Result::More : Result::Bad;
-    token_.resize(token_.size() - format_->separator.size());
-    if (!format_->idMark.empty())
-      token_.resize(std::min(token_.size(), token_.find(format_->idMark)));
-    const size_t begin = token_.find_first_not_of(" \t\r\n"), end = token_.find_last_not_of(" \t\r\n");
-    return begin != std::string::npos && accept(token_.substr(begin, end + 1 - begin)) ? Result::More : Result::Bad;
+  if (separator.empty() || !token_.ends_with(separator))
+    return token_.size() < kMaxName ? Result::More : Result::Bad;
+  token_.resize(token_.size() - separator.size());
+  if (const size_t mark = format_->idMark.empty() ? token_.npos : token_.find(format_->idMark); mark != token_.npos) {
+    if (!format_->idPrefix.empty())
+      id_ = std::string(format_->idPrefix).append(trimmed(token_));
+    token_.resize(mark);
   }
+  return accepted();
+}
+
+CallBody::Result CallBody::feedNamed(char c) {
+  if (!led_) {
+    const MarkMatcher::Result result = lead_.feed(c);
+    led_ = result == MarkMatcher::Result::Done;
+    return result == MarkMatcher::Result::Bad ? Result::Bad : Result::More;
+  }
+  if (!named_)
+    return feedName(c);
+  if (format_->body == ToolFormat::Body::Tagged)
+    return feedTagged(c);
   if (!filled_ && isJsonSpace(c))
     return Result::More;
   if (!filled_ && c != '{')
@@ -128,6 +154,15 @@ CallBody::Result CallBody::feedNamed(char c) {
   arguments_ += c;
   const JsonScanner::Result result = scanner_.feed(c);
   return result == JsonScanner::Result::Done ? Result::Done : result == JsonScanner::Result::More ? Result::More : Result::Bad;
+}
+
+CallBody::Result CallBody::feedTagged(char c) {
+  if (!tagged_) {
+    const auto types = types_->find(name_);
+    tagged_.emplace(*format_, types == types_->end() ? nullptr : &types->second);
+  }
+  const TaggedArguments::Result result = tagged_->feed(c, arguments_);
+  return result == TaggedArguments::Result::Done ? Result::Done : result == TaggedArguments::Result::More ? Result::More : Result::Bad;
 }
 
 } // namespace llmc

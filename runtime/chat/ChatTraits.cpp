@@ -24,8 +24,10 @@ public:
     options_.eosToken = eos;
   }
 
-  void setTools() {
-    options_.toolsJson = Json::array({{{"type", "function"},
+  void setTools(bool there) {
+    options_.toolsJson.clear();
+    if (there)
+      options_.toolsJson = Json::array({{{"type", "function"},
                                        {"function",
                                         {{"name", kFunction},
                                          {"description", "Says a word."},
@@ -61,16 +63,20 @@ private:
 
 } // namespace
 
-// An id of nine letters is the one that all templates take.
-static Json callOf(const Json &arguments) {
+// Of nine letters, as some templates want it, or one with the name.
+static const std::string kIds[] = {"llmcprobe", std::string("functions.") + kFunction + ":0"};
+
+static Json callOf(const Json &arguments, const std::string &id) {
   return {{"role", "assistant"},
           {"content", ""},
-          {"tool_calls", {{{"id", "llmcprobe"}, {"type", "function"}, {"function", {{"name", kFunction}, {"arguments", arguments}}}}}}};
+          {"tool_calls", {{{"id", id}, {"type", "function"}, {"function", {{"name", kFunction}, {"arguments", arguments}}}}}}};
 }
 
 static bool reads(const ToolFormat &format, const std::string &text, const Json &arguments) {
-  const std::vector<std::string> functions{kFunction};
-  ToolCallParser parser(format, functions);
+  AnswerFormat answer;
+  answer.tools = &format;
+  answer.functions = {kFunction};
+  AnswerParser parser(answer);
   AnswerPieces pieces;
   parser.feed(text, pieces);
   return parser.calls() == 1 && std::any_of(pieces.begin(), pieces.end(), [&](const AnswerPiece &piece) {
@@ -80,14 +86,15 @@ static bool reads(const ToolFormat &format, const std::string &text, const Json 
 
 static void findTools(ChatTraits &traits, Probe &probe) {
   const Json arguments{{"word", "hello"}};
-  for (bool text : {false, true}) {
-    const std::optional<std::string> written = probe.written(callOf(text ? Json(arguments.dump()) : arguments));
-    for (const ToolFormat &format : toolFormats())
-      if (written && !traits.tools && reads(format, *written, arguments)) {
-        traits.tools = &format;
-        traits.textArguments = text;
-      }
-  }
+  for (const std::string &id : kIds)
+    for (bool text : {false, true}) {
+      const std::optional<std::string> written = traits.tools ? std::nullopt : probe.written(callOf(text ? Json(arguments.dump()) : arguments, id));
+      for (const ToolFormat &format : toolFormats())
+        if (written && !traits.tools && reads(format, *written, arguments)) {
+          traits.tools = &format;
+          traits.textArguments = text;
+        }
+    }
 }
 
 ChatTraits traitsOf(const ChatTemplate &chatTemplate, const std::string &bos, const std::string &eos) {
@@ -95,13 +102,14 @@ ChatTraits traitsOf(const ChatTemplate &chatTemplate, const std::string &bos, co
   Probe probe(chatTemplate, bos, eos);
   traits.opensAnswer = probe.render(Probe::question(), true) != probe.render(Probe::question(), false);
   for (const ReasoningFormat &format : reasoningFormats())
-    if (!traits.reasoning && chatTemplate.source().find(format.close) != std::string::npos)
+    if (!traits.reasoning && chatTemplate.source().find(format.channels ? format.open : format.close) != std::string::npos)
       traits.reasoning = &format;
-  probe.setTools();
+  probe.setTools(true);
   const std::optional<std::string> shown = probe.render(Probe::question(), true);
   traits.takesTools = shown && shown->find(kFunction) != std::string::npos;
-  if (traits.takesTools)
-    findTools(traits, probe);
+  probe.setTools(traits.takesTools); // one that fails with them may write calls
+  findTools(traits, probe);
+  traits.writesCalls = traits.tools;
   return traits;
 }
 

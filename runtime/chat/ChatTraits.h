@@ -14,6 +14,7 @@ namespace llmc {
 
 struct ChatTraits {
   bool takesTools = false;           // it shows the model the tools that it is given; else they are told as ToolPrompt.h does
+  bool writesCalls = false;          // it writes calls and their results as the model does, whether it takes tools or not
   const ToolFormat *tools = nullptr; // how it writes calls; null: in none of the known ways
   bool textArguments = false;        // it wants a call's arguments as JSON text, not as an object
   const ReasoningFormat *reasoning = nullptr; // of what the model thinks; null: its template knows no such thing

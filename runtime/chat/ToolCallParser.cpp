@@ -9,8 +9,8 @@ namespace llmc {
 
 using Kind = AnswerPiece::Kind;
 
-ToolCallParser::ToolCallParser(const ToolFormat &format, const std::vector<std::string> &functions, bool several)
-    : format_(format), functions_(functions), several_(several) {
+ToolCallParser::ToolCallParser(const ToolFormat &format, const std::vector<std::string> &functions, const FunctionTypes &types, bool several)
+    : format_(format), functions_(functions), types_(types), several_(several) {
   toText();
 }
 
@@ -66,12 +66,13 @@ void ToolCallParser::content(std::string_view text, AnswerPieces &pieces) {
 
 void ToolCallParser::begin(std::string text) {
   raw_ = std::exchange(space_, {}) + text;
+  lead_.clear();
   inList_ = false;
   item_ = !format_.list;
 }
 
 void ToolCallParser::beginBody() {
-  body_.emplace(format_, functions_);
+  body_.emplace(format_, functions_, types_);
   handed_ = false;
   state_ = State::Body;
 }
@@ -82,25 +83,27 @@ void ToolCallParser::toText() {
   raw_.clear();
 }
 
-// In a section, where a call may begin.
+// In a section, where a call may begin, or the section end behind one.
 void ToolCallParser::before(char c, AnswerPieces &pieces) {
   const bool list = format_.list;
-  if (isJsonSpace(c)) {
+  if (isJsonSpace(c) && lead_.empty()) {
     raw_ += c;
   } else if (list && c == (inList_ ? ',' : '[') && !item_) {
     raw_ += c;
     inList_ = item_ = true;
   } else if (list && c == ']' && inList_ && !item_) {
-    toClose();
-  } else if (!list && !item_ && !format_.close.empty() && c == format_.close[0]) {
-    toClose();
-    close(c, pieces);
+    toClose(format_.close, State::Text);
   } else if (list && !item_) {
     fail(pieces);
     text(c, pieces);
   } else {
-    beginBody();
-    body(c, pieces);
+    lead_ += c;
+    const bool end = !item_ && format_.close.starts_with(lead_), call = format_.callOpen.starts_with(lead_);
+    if (end && call)
+      return; // may be either
+    const std::string lead = std::exchange(lead_, {});
+    end ? toClose(format_.close, State::Text) : beginBody();
+    feed(lead, pieces);
   }
 }
 
@@ -113,25 +116,31 @@ void ToolCallParser::body(char c, AnswerPieces &pieces) {
   raw_ += c;
   if (std::string arguments = body_->takeArguments(); !arguments.empty()) {
     if (!std::exchange(handed_, true))
-      addPiece(pieces, {Kind::Call, body_->name(), next_++, newCallId(format_)});
+      addPiece(pieces, {Kind::Call, body_->name(), next_++, callIdOf(format_, body_->name(), body_->id(), ids_)});
     addPiece(pieces, {Kind::Arguments, std::move(arguments), next_ - 1, {}});
   }
   if (result == CallBody::Result::More)
     return;
+  const std::string rest = body_->takeRest();
   ++calls_;
   afterCall_ = true;
   handed_ = item_ = false;
   raw_.clear();
-  if (format_.section)
-    state_ = State::Before;
+  const bool marked = format_.body == ToolFormat::Body::Named && !format_.callClose.empty(); // of others the body has it
+  const State behind = format_.section ? State::Before : State::Text;
+  if (marked)
+    toClose(format_.callClose, behind);
   else
-    toClose();
+    format_.section ? void(state_ = State::Before) : toClose(format_.close, State::Text);
+  feed(rest, pieces);
 }
 
-void ToolCallParser::toClose() {
+void ToolCallParser::toClose(std::string_view mark, State behind) {
   close_.clear();
+  closing_ = MarkMatcher(mark);
+  behind_ = behind;
   state_ = State::Close;
-  if (format_.close.empty())
+  if (mark.empty())
     toText();
 }
 
@@ -139,14 +148,13 @@ void ToolCallParser::toClose() {
 void ToolCallParser::close(char c, AnswerPieces &pieces) {
   if (close_.empty() && isJsonSpace(c))
     return;
-  if (c != format_.close[close_.size()]) {
-    const std::string other = std::exchange(close_, {}) + c;
-    toText();
-    return feed(other, pieces);
-  }
   close_ += c;
-  if (close_.size() == format_.close.size())
-    toText();
+  const MarkMatcher::Result result = closing_.feed(c);
+  if (result == MarkMatcher::Result::More)
+    return;
+  behind_ == State::Text ? toText() : void(state_ = behind_);
+  if (result == MarkMatcher::Result::Bad)
+    feed(std::exchange(close_, {}), pieces);
 }
 
 // What was read of a call is content.
@@ -160,6 +168,7 @@ void ToolCallParser::fail(AnswerPieces &pieces) {
 void ToolCallParser::finish(bool cut, AnswerPieces &pieces) {
   if (state_ == State::Body && (!cut || !handed_))
     fail(pieces);
+  raw_ += state_ == State::Before ? std::exchange(lead_, {}) : std::string();
   if (state_ == State::Before && raw_.find_first_not_of(" \t\r\n") != std::string::npos)
     fail(pieces);
   if (state_ == State::Text)
@@ -179,6 +188,16 @@ std::string newCallId(const ToolFormat &format) {
   std::string id = format.idLength ? "" : "call_";
   for (unsigned i = 0; i < (format.idLength ? format.idLength : 24); ++i)
     id += kLetters[generator() % kLetters.size()];
+  return id;
+}
+
+std::string callIdOf(const ToolFormat &format, const std::string &function, const std::string &written, std::vector<std::string> &taken) {
+  if (format.idPrefix.empty())
+    return newCallId(format);
+  std::string id = written;
+  for (size_t i = taken.size(); id.empty() || std::find(taken.begin(), taken.end(), id) != taken.end(); ++i)
+    id = std::string(format.idPrefix).append(function).append(format.idMark).append(std::to_string(i));
+  taken.push_back(id);
   return id;
 }
 

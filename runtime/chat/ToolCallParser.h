@@ -24,8 +24,9 @@ namespace llmc {
 
 class ToolCallParser {
 public:
-  /// `functions`: names that may be called. Both outlive it. `several`: what follows the first call is read, too.
-  ToolCallParser(const ToolFormat &format, const std::vector<std::string> &functions, bool several = true);
+  /// `functions`: names that may be called; `types`: of their arguments. All outlive it. `several`: what follows the first call is
+  /// read, too. Not for Channels.
+  ToolCallParser(const ToolFormat &format, const std::vector<std::string> &functions, const FunctionTypes &types, bool several = true);
 
   void feed(std::string_view text, AnswerPieces &pieces);
   /// The answer ends. `cut`: by a limit, so that a call that has begun is as good as a text that is cut.
@@ -45,17 +46,22 @@ private:
   void begin(std::string text);
   void beginBody();
   void toText();
-  void toClose();
+  void toClose(std::string_view mark, State behind);
   void fail(AnswerPieces &pieces);
 
   const ToolFormat &format_;
   const std::vector<std::string> &functions_;
+  const FunctionTypes &types_;
   const bool several_;
   State state_ = State::Text;
   StopMatcher opens_;  // finds the mark of a call
   std::string space_;  // white space behind content
   std::string raw_;    // text of the call that is being read, with what leads to it
-  std::string close_;  // what is there of the mark at the end
+  std::string lead_;   // in a section: what may begin the next call, or the mark at its end
+  std::string close_;  // what is there of the mark behind a call
+  MarkMatcher closing_;
+  State behind_ = State::Text; // that mark
+  std::vector<std::string> ids_; // of calls, that the model wrote
   std::optional<CallBody> body_;
   bool begun_ = false;              // something other than white space has come
   bool inList_ = false, item_ = false; // within the list; an item has to follow
@@ -66,6 +72,8 @@ private:
 
 /// An id that no other call has, as the format wants it.
 std::string newCallId(const ToolFormat &format);
+/// The same of a format with names in its ids: what the model wrote, or the next that is none of `taken`.
+std::string callIdOf(const ToolFormat &format, const std::string &function, const std::string &written, std::vector<std::string> &taken);
 
 } // namespace llmc
 

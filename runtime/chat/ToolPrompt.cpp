@@ -6,14 +6,22 @@ namespace llmc {
 
 using Json = nlohmann::ordered_json;
 
-static std::string described(const Json &tools) {
-  const ToolFormat &format = *findToolFormat("hermes");
-  const std::string open(format.open), close(format.close);
+// How a call looks.
+static std::string exampleOf(const ToolFormat &format) {
+  if (format.body == ToolFormat::Body::Object)
+    return std::string(format.open) + "\n{\"name\": <function>, \"arguments\": <object>}\n" + std::string(format.close);
+  std::string text(format.open);
+  text.append(format.callOpen).append("<function>").append(format.idPrefix.empty() ? "" : std::string(format.idMark) + "<number>");
+  return text.append(format.separator).append("<object>").append(format.callClose).append(format.close);
+}
+
+static std::string described(const Json &tools, const ToolFormat &format) {
   std::string text = "You may call functions to answer. These are there, with the schemas of their parameters:\n";
   for (const Json &tool : tools)
     text += tool.dump() + "\n";
-  return text + "To call one, answer with a JSON object between marks, and for several calls with several of these:\n" + open +
-         "\n{\"name\": <function>, \"arguments\": <object>}\n" + close + "\nThe results come between <tool_response> and </tool_response>.";
+  if (format.body != ToolFormat::Body::Object)
+    return text + "To call one, answer with its name and its arguments, a JSON object, between marks:\n" + exampleOf(format);
+  return text + "To call one, answer with a JSON object between marks, and for several calls with several of these:\n" + exampleOf(format);
 }
 
 // Content is a string, a list of parts or null.
@@ -55,6 +63,14 @@ bool speaksOfTools(const Json &messages) {
   return false;
 }
 
+// The text goes to the system message.
+static Json withText(Json messages, const std::string &text) {
+  if (messages.empty() || messages[0]["role"] != "system")
+    messages.insert(messages.begin(), Json{{"role", "system"}, {"content", ""}});
+  append(messages[0]["content"], text);
+  return messages;
+}
+
 Json messagesWithTools(const Json &messages, const Json &tools) {
   Json all = Json::array();
   bool results = false; // the last message has some, and takes the next ones, too: users and assistants alternate
@@ -71,10 +87,9 @@ Json messagesWithTools(const Json &messages, const Json &tools) {
   }
   if (!tools.is_array() || tools.empty())
     return all;
-  if (all.empty() || all[0]["role"] != "system")
-    all.insert(all.begin(), Json{{"role", "system"}, {"content", ""}});
-  append(all[0]["content"], described(tools));
-  return all;
+  return withText(std::move(all), described(tools, *findToolFormat("hermes")) + "\nThe results come between <tool_response> and </tool_response>.");
 }
+
+Json messagesWithToolsTold(const Json &messages, const Json &tools, const ToolFormat &format) { return withText(messages, described(tools, format)); }
 
 } // namespace llmc

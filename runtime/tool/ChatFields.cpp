@@ -196,10 +196,11 @@ void ChatFields::setEffort(Model &model) {
 static std::vector<int32_t> marksOf(const AnswerFormat &format, const Tokenizer &tokenizer) {
   std::vector<std::string> spellings = format.tools ? format.tools->marks() : std::vector<std::string>();
   if (format.reasoning)
-    spellings.insert(spellings.end(), {std::string(format.reasoning->open), std::string(format.reasoning->close)});
+    for (std::string &mark : format.reasoning->marks())
+      spellings.push_back(std::move(mark));
   std::vector<int32_t> ids;
   for (const std::string &spelling : spellings)
-    if (const int32_t id = tokenizer.idOf(spelling); id >= 0 && tokenizer.isSpecial(id))
+    if (const int32_t id = tokenizer.idOf(spelling); id >= 0 && tokenizer.isSpecial(id) && std::find(ids.begin(), ids.end(), id) == ids.end())
       ids.push_back(id);
   return ids;
 }
@@ -209,9 +210,6 @@ void ChatFields::holdToCalls(Model &model, CompletionRequest &request, bool dema
   if (request.constraint)
     throw BadRequest(request.constraintField, demanded ? "expected none beside a tool_choice that demands a call" : "expected none beside tools that are strict");
   const AnswerFormat &answer = request.answer;
-  const int32_t mark = model.tokenizer().idOf(answer.tools->open);
-  if (!demanded && !answer.tools->bare && std::find(answer.marks.begin(), answer.marks.end(), mark) != answer.marks.end())
-    throw BadRequest("tools", "expected \"strict\": true only with a tool_choice that demands a call: this model begins calls with a special token, which texts that are held do not have");
   std::string key = std::string(demanded ? "tools " : "strict tools ") + answer.tools->name + (answer.parallel ? " parallel" : "") + (answer.reasoning ? answer.reasoning->name : "") + (answer.opened ? " opened" : "");
   for (const std::string &function : answer.functions)
     key += " " + function;
@@ -221,7 +219,7 @@ void ChatFields::holdToCalls(Model &model, CompletionRequest &request, bool dema
     all.push_back({function["name"], demanded || member(function, "strict") == true ? member(function, "parameters") : Json{{"type", "object"}}});
   }
   try {
-    request.request.constraint = model.constraints().get(key + "\n" + tools_.dump(), model.grammarTokens(), [&] {
+    request.request.constraint = model.constraints().get(key + "\n" + tools_.dump(), model.grammarTokens(answer.marks), [&] {
       GrammarBuilder builder;
       return builder.build(addToolCalls(builder, answer, all, demanded));
     });
@@ -244,6 +242,8 @@ void ChatFields::prepare(Model &model, CompletionRequest &request) {
       throw BadRequest("tools", "expected none: how the model writes calls is not known (--tool-format)");
     request.answer.tools = traits.tools;
     request.answer.functions = std::move(choice.functions);
+    for (const Json &tool : tools_)
+      request.answer.types[tool["function"]["name"]] = argumentTypesOf(member(tool["function"], "parameters"));
     request.answer.parallel = parallel_;
     if (traits.takesTools)
       options.toolsJson = tools_.dump();
@@ -253,9 +253,13 @@ void ChatFields::prepare(Model &model, CompletionRequest &request) {
   request.answer.marks = marksOf(request.answer, model.tokenizer());
   if (!variables_.empty())
     options.extraJson = variables_.dump();
-  const bool told = !traits.takesTools && (request.answer.tools || speaksOfTools(messages_));
+  Json messages = messages_;
+  if (traits.writesCalls && !traits.takesTools)
+    messages = request.answer.tools ? messagesWithToolsTold(messages_, tools_, *request.answer.tools) : messages_;
+  else if (!traits.takesTools && (request.answer.tools || speaksOfTools(messages_)))
+    messages = messagesWithTools(messages_, request.answer.tools ? tools_ : Json());
   std::string rendered;
-  request.request.prompt = model.encodeChat((told ? messagesWithTools(messages_, request.answer.tools ? tools_ : Json()) : messages_).dump(), options, &rendered);
+  request.request.prompt = model.encodeChat(messages.dump(), options, &rendered);
   while (!rendered.empty() && isJsonSpace(rendered.back()))
     rendered.pop_back();
   // Without variables a template that opens no answer has this of a message.

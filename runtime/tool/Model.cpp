@@ -42,6 +42,16 @@ std::shared_ptr<const GrammarTokens> Model::grammarTokens() {
   return grammarTokens_;
 }
 
+std::shared_ptr<const GrammarTokens> Model::grammarTokens(const std::vector<int32_t> &marks) {
+  if (marks.empty())
+    return grammarTokens();
+  if (!markedTokens_ || marks_ != marks) { // of all requests with tools the same
+    markedTokens_ = std::make_shared<GrammarTokens>(tokenizer(), marks);
+    marks_ = marks;
+  }
+  return markedTokens_;
+}
+
 void Model::requireTokenizer() {
   if (tokenizer().size() == 0)
     throw Error(package_.path() + ": the package has no tokenizer (it was made of a config.json alone, to be measured); see bench");

@@ -45,6 +45,8 @@ public:
   std::vector<int32_t> encodeChat(const std::string &messagesJson, const ChatPrompt::Options &options = {}, std::string *rendered = nullptr);
   /// The vocabulary for grammars, made when first asked for.
   std::shared_ptr<const GrammarTokens> grammarTokens();
+  /// The same with special tokens that answers show.
+  std::shared_ptr<const GrammarTokens> grammarTokens(const std::vector<int32_t> &marks);
   /// Throws GrammarError. What was asked for lately is there.
   std::shared_ptr<Constraint> constraint(const ConstraintSource &source) { return constraints_.get(source, grammarTokens()); }
   ConstraintCache &constraints() { return constraints_; }
@@ -74,7 +76,8 @@ private:
   std::optional<Tokenizer> tokenizer_;
   std::optional<ChatPrompt> chat_;
   std::optional<ChatTraits> traits_;
-  std::shared_ptr<const GrammarTokens> grammarTokens_;
+  std::shared_ptr<const GrammarTokens> grammarTokens_, markedTokens_;
+  std::vector<int32_t> marks_; // of these
   ConstraintCache constraints_;
   uint64_t tokenizerBytes_ = 0;
 };

@@ -35,7 +35,7 @@ const ChatTraits &Model::chatTraits() {
     traits_ = traitsOf(prompt.chatTemplate(), prompt.bosToken(), prompt.eosToken());
     if (flags_.toolFormat != "auto")
       traits_->tools = findToolFormat(flags_.toolFormat);
-    else if (!traits_->takesTools)
+    else if (!traits_->takesTools && !traits_->writesCalls)
       traits_->tools = findToolFormat("hermes"); // ToolPrompt.h
     if (flags_.reasoningFormat != "auto")
       traits_->reasoning = findReasoningFormat(flags_.reasoningFormat);

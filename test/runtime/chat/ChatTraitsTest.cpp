@@ -12,7 +12,7 @@ std::string found(const std::string &file) {
   std::ifstream in(LLMC_SOURCE_DIR "/test/runtime/template/" + file, std::ios::binary);
   const ChatTemplate chatTemplate = ChatTemplate::parse(std::string(std::istreambuf_iterator<char>(in), {}));
   const ChatTraits traits = traitsOf(chatTemplate, "<s>", "</s>");
-  return std::string(traits.takesTools ? traits.tools ? traits.tools->name : "unknown" : "none") + (traits.textArguments ? " text" : "") +
+  return std::string(traits.writesCalls ? "" : traits.takesTools ? "unknown" : "none") + (traits.tools ? traits.tools->name : "") + (traits.writesCalls && !traits.takesTools ? " untold" : "") + (traits.textArguments ? " text" : "") +
          (traits.reasoning ? std::string(" ") + traits.reasoning->name : "") + (traits.opensAnswer ? "" : " bare");
 }
 
@@ -31,10 +31,15 @@ TEST(ChatTraits, OfRealTemplates) {
       {"families/Mistral-Small-3.2-24B-Instruct-2506.jinja", "mistral-args bare"},
       {"families/ibm-granite-granite-4.0.jinja", "hermes"},
       {"families/MiniMax-M1.jinja", "minimax"},
-      {"families/Qwen3-Coder.jinja", "unknown"},
-      {"families/GLM-4.6.jinja", "unknown think"},
-      {"families/deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja", "none think"},
-      {"families/ByteDance-Seed-OSS.jinja", "unknown seed"},
+      {"families/Qwen3-Coder.jinja", "qwen3-coder"},
+      {"families/GLM-4.6.jinja", "glm think"},
+      {"families/deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja", "deepseek untold think"},
+      {"families/llama-cpp-deepseek-r1.jinja", "deepseek untold think"},
+      {"families/deepseek-ai-DeepSeek-V3.1.jinja", "deepseek-v3.1 untold think"},
+      {"families/deepseek-ai-DeepSeek-V3.2.jinja", "deepseek-v3.2 think"},
+      {"families/Kimi-K2-Instruct.jinja", "unknown"}, // changes a list, which templates may not
+      {"families/openai-gpt-oss-120b.jinja", "gpt-oss gpt-oss"},
+      {"families/ByteDance-Seed-OSS.jinja", "seed seed"},
       {"families/microsoft-Phi-3.5-mini-instruct.jinja", "none"},
   };
   for (const auto &[file, traits] : wanted)
@@ -51,6 +56,16 @@ TEST(ChatTraits, ArgumentsAsText) {
     ASSERT_TRUE(traits.tools) << arguments;
     EXPECT_STREQ(traits.tools->name, "hermes");
     EXPECT_EQ(traits.textArguments, text) << arguments;
+  }
+}
+
+// Ids that have the function's name, made by the template or given.
+TEST(ChatTraits, Kimi) {
+  for (const char *id : {"'functions.' + c.function.name + ':' + loop.index0|string", "c.id"}) {
+    const ChatTraits traits = traitsOf(ChatTemplate::parse(std::string("{{ tools | tojson }}{% for m in messages %}{{ m.content }}{% if m.tool_calls %}<|tool_calls_section_begin|>{% for c in m.tool_calls %}"
+                                                                       "<|tool_call_begin|>{{ ") + id + " }}<|tool_call_argument_begin|>{{ c.function.arguments | tojson }}<|tool_call_end|>{% endfor %}<|tool_calls_section_end|>{% endif %}{% endfor %}"), "", "");
+    ASSERT_TRUE(traits.tools) << id;
+    EXPECT_STREQ(traits.tools->name, "kimi");
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace fake {
 
-/// A prompt that ends with `last` is answered with the pieces, each a token of its own; "[TOOL_CALLS]" is a special one.
+/// A prompt that ends with `last` is answered with the pieces, each a token of its own; "[TOOL_CALLS]" and "<|...|>" are special ones.
 struct Script {
   char last;
   std::vector<std::string> pieces;
@@ -30,7 +30,7 @@ public:
         llmc::AddedToken added;
         added.id = id;
         added.content = piece;
-        added.special = piece == "[TOOL_CALLS]";
+        added.special = piece == "[TOOL_CALLS]" || (piece.starts_with("<|") && piece.ends_with("|>"));
         tokenizer_.added.push_back(added);
         follow(before, id);
         before = id;

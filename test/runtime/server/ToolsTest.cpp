@@ -29,6 +29,13 @@ protected:
       std::string mistral = kToolTemplate;
       mistral.replace(mistral.find("<tool_call>"), 11, "[TOOL_CALLS][");
       mistral.replace(mistral.find("</tool_call>"), 12, "]");
+      // In the manner of Qwen3-Coder and gpt-oss, whose marks are special tokens.
+      const std::string head = "{% for t in tools or [] %}{{ t.function.name }}{% endfor %}{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}";
+      ScriptedPackage({{'a', {"Sure.\n", "<tool_call>\n<function=look>\n<para", "meter=city>\nPar", "is\n</parameter>\n", "<parameter=n>\n3", "\n</parameter>\n</function>", "\n</tool_call>"}}})
+          .write(*folder_ / "qwen3-coder", head + "<tool_call>\n<function={{ c.function.name }}>\n{% for k, v in c.function.arguments|items %}<parameter={{ k }}>\n{{ v }}\n</parameter>\n{% endfor %}</function>\n</tool_call>{% endfor %}{% endfor %}");
+      ScriptedPackage({{'a', {"<|channel|>", "analysis", "<|message|>", "Hm, ", "well.", "<|end|>", "<|start|>", "assistant<|channel|>commentary to=functions.look <|constrain|>json<|message|>{\"city\": ", "\"Paris\"}"}},
+                       {'b', {"<|channel|>final<|message|>Hel", "lo."}}})
+          .write(*folder_ / "gpt-oss", head + "<|start|>assistant to=functions.{{ c.function.name }}<|channel|>commentary json<|message|>{{ c.function.arguments | tojson }}<|call|>{% endfor %}{% endfor %}{# <|channel|>analysis<|message|> #}");
       ScriptedPackage({{'a', {"[TOOL_CALLS]", "[{\"name\": \"look\", \"arguments\": {}}", "]"}}}).write(*folder_ / "mistral", mistral);
     }
   }
@@ -181,12 +188,51 @@ TEST_F(Tools, MarksThatAreSpecialTokens) {
   EXPECT_EQ(call["function"]["name"], "look");
   EXPECT_EQ(call["id"].get<std::string>().size(), 9u) << "as the template wants it";
   EXPECT_EQ(choice(chatBody("a"))["message"]["content"], "[{\"name\": \"look\", \"arguments\": {}}]");
+  Json strict = toolOf("look");
+  strict["function"]["strict"] = true;
+  const Json held = choice(ask("a", {{"tools", {strict}}}))["message"]["tool_calls"][0]["function"];
+  EXPECT_EQ(held, Json({{"name", "look"}, {"arguments", "{}"}})) << "the grammar has the token";
   stop();
   startTools("mistral", "hermes");
   EXPECT_EQ(choice(ask("a"))["message"]["content"], "[{\"name\": \"look\", \"arguments\": {}}]") << "told to look for something else";
   stop();
   startTools("mistral", "none");
   EXPECT_NE(errorOf(post("/v1/chat/completions", ask("a"))).find("tools: expected none"), std::string::npos);
+}
+
+TEST_F(Tools, ArgumentsBetweenMarks) {
+  startTools("qwen3-coder");
+  Json look = toolOf("look");
+  look["function"]["parameters"]["properties"] = {{"city", {{"type", "string"}}}, {"n", {{"type", "integer"}}}};
+  for (bool strict : {false, true}) {
+    look["function"]["strict"] = strict;
+    const Json answer = choice(ask("a", {{"tools", {look}}}));
+    EXPECT_EQ(answer["finish_reason"], "tool_calls");
+    EXPECT_EQ(answer["message"]["content"], "Sure.");
+    EXPECT_EQ(answer["message"]["tool_calls"][0]["function"], Json({{"name", "look"}, {"arguments", "{\"city\": \"Paris\", \"n\": 3}"}})) << strict;
+  }
+  look["function"]["parameters"]["properties"] = {{"n", {{"type", "integer"}}}, {"city", {{"enum", {"Rome", "Oslo"}}}}};
+  look["function"]["parameters"]["required"] = {"city"};
+  const Json held = choice(ask("a", {{"tools", {look}}, {"tool_choice", "required"}, {"max_tokens", 120}}))["message"]["tool_calls"][0]["function"];
+  const Json arguments = Json::parse(held["arguments"].get<std::string>(), nullptr, false);
+  EXPECT_TRUE(arguments["city"] == "Rome" || arguments["city"] == "Oslo") << held;
+}
+
+// All of an answer is messages with heads.
+TEST_F(Tools, Channels) {
+  startTools("gpt-oss");
+  Json look = toolOf("look");
+  look["function"]["parameters"]["properties"]["city"] = {{"type", "string"}};
+  for (bool strict : {false, true}) {
+    look["function"]["strict"] = strict;
+    for (const Json &demand : {Json("auto"), Json("required")}) {
+      const Json answer = choice(ask("a", {{"tools", {look}}, {"tool_choice", demand}}));
+      EXPECT_EQ(answer["finish_reason"], "tool_calls");
+      EXPECT_EQ(answer["message"]["reasoning_content"], "Hm, well.") << answer;
+      EXPECT_EQ(answer["message"]["tool_calls"][0]["function"], Json({{"name", "look"}, {"arguments", "{\"city\": \"Paris\"}"}})) << strict << demand;
+    }
+  }
+  EXPECT_EQ(choice(chatBody("b", {{"max_tokens", 40}}))["message"]["content"], "Hello.");
 }
 
 TEST_F(Tools, RefusedByName) {

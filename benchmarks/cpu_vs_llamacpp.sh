@@ -9,7 +9,7 @@
 #   1b-q4_0, 1b-q8_0   the shape of Llama-3.2-1B with random weights (scripts/make-random-gguf.py), larger than caches; 1b-q4_0-q8, 1b-q8_0-q8
 #   q4_1-phase, bf16-phase, 1b-q4_0-phase, 1b-q8_0-phase   prompts in bf16 (--numerics=phase), for CPUs with AMX: alone, against the
 #              peer's native build
-#   batch      16 sequences beside one, llmc alone
+#   batch      16 sequences beside one, llmc alone; batch-q8 with --compute=q8, batch-bf16 of the model in BF16
 # Environment: ROUNDS (3), THREADS (all cores), PEER_DIR (peer; built there if absent), WORK_DIR (build/bench-cpu: models and
 # executables, kept), BUILD_DIR (build). The last line is one JSON object. A case takes about a minute a round, 1b-* some more.
 set -euo pipefail
@@ -38,6 +38,11 @@ random() { # TYPE
   [ -e "$file" ] || python3 scripts/make-random-gguf.py "$file" --type "$1" >&2
   echo "$file"
 }
+bf16_model() {
+  local file=$work/smollm2-bf16.gguf
+  [ -e "$file" ] || "$peer/llama-quantize" --allow-requantize "$smollm2" "$file" BF16 >&2
+  echo "$file"
+}
 add() { flags+=(--case "$1:$2:$3:$4:$5:$6${7:+:$7}"); } # NAME EXE MODEL THREADS PROMPT GEN FLAGS
 for case in "${@:-q4_1}"; do
   compute=()
@@ -49,8 +54,7 @@ for case in "${@:-q4_1}"; do
     long) add "$case" "$(compiled "$smollm2" q4_1)" "$smollm2" "$threads" 4096 0 ;;
     long-q8) add "$case" "$(compiled "$smollm2" q4_1-q8 "${compute[@]}")" "$smollm2" "$threads" 4096 0 ;;
     bf16 | bf16-phase)
-      model=$work/smollm2-bf16.gguf
-      [ -e "$model" ] || "$peer/llama-quantize" --allow-requantize "$smollm2" "$model" BF16 >&2
+      model=$(bf16_model)
       add "$case" "$(compiled "$model" "$case" "${compute[@]}")" "$model" "$threads" 512 64
       ;;
     1b-q4_0 | 1b-q8_0 | 1b-q4_0-q8 | 1b-q8_0-q8 | 1b-q4_0-phase | 1b-q8_0-phase)
@@ -59,6 +63,8 @@ for case in "${@:-q4_1}"; do
       add "$case" "$(compiled "$model" "$case" "${compute[@]}")" "$model" "$threads" 128 32
       ;;
     batch) add "$case" "$(compiled "$smollm2" q4_1)" "$smollm2" "$threads" 128 48 batch ;;
+    batch-q8) add "$case" "$(compiled "$smollm2" q4_1-q8 "${compute[@]}")" "$smollm2" "$threads" 128 48 batch ;;
+    batch-bf16) add "$case" "$(compiled "$(bf16_model)" bf16)" "$(bf16_model)" "$threads" 128 48 batch ;;
     *)
       echo "cpu_vs_llamacpp.sh: expected a case of its header, got \"$case\"" >&2
       exit 2

@@ -52,7 +52,8 @@ void attend(const Cached &c, const double *query, const Scores &scores, double s
 
 } // namespace
 
-// On a GPU the query enters its product in bf16 (LMToTile/Attention.cpp); the probabilities do, too, which is left to the bound.
+// On a GPU, and on a CPU where the products are narrow, the query enters its product in bf16 (LMToTile/Attention.cpp); the probabilities
+// do, too, which is left to the bound.
 Matrix attention(const Launch &l) {
   const llmc_kv_group_v1 &group = l.cache.layout().group();
   Matrix queries = l.input(0).read(l.rows);
@@ -60,7 +61,7 @@ Matrix attention(const Launch &l) {
   if (dim != uint64_t(l.kernel.headDim) || heads % group.heads || queries.cols % dim)
     throw Error(std::string("launch ") + l.launch.op + ": expected heads of " + std::to_string(dim) + " columns, got " +
                 std::to_string(queries.cols) + " columns");
-  if (l.gpu)
+  if (l.gpu || l.kernel.narrow)
     std::transform(queries.values.begin(), queries.values.end(), queries.values.begin(), roundBF16);
   Matrix y(l.rows, heads * group.v_dim);
   const Scores scores{l.kernel.scale > 0 ? double(l.kernel.scale) : 1 / std::sqrt(double(dim)), l.kernel.cap};

@@ -31,8 +31,8 @@ struct Deviation {
   bool within(const Bounds &bounds) const { return fault.empty() && relative <= bounds.relative && element <= bounds.element; }
 };
 
-/// `got`: the launch's result; `want`: [rows, cols].
-Deviation compare(const Activation &got, const Matrix &want);
+/// `got`: the launch's result; `want`: [rows, cols]. The scales of codes may be off by `ofScales`, of themselves.
+Deviation compare(const Activation &got, const Matrix &want, double ofScales = 1e-4);
 
 /// Half of bf16's last place at x: the largest error of rounding to nearest.
 double halfStepBF16(double x);

@@ -2,6 +2,7 @@
 #include "runtime/cts/kernel_check/KernelName.h"
 #include "llmc/Support/Error.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <optional>
@@ -131,6 +132,9 @@ KernelName KernelName::parse(std::string_view name) {
         unknown(name, "no head dimension in its name");
       result.headDim = *headDim;
     }
+    constexpr size_t behindFormat = 3; // heads, KV heads and dimension, format
+    result.narrow = prefix.op == Op::Attention && parts.size() > behindFormat &&
+                    std::find(parts.begin() + behindFormat, parts.end(), "bf16") != parts.end();
     result.gelu = prefix.text.find("gelu") != prefix.text.npos;
     for (std::string_view part : parts)
       readConstant(part, result);

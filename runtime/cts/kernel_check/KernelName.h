@@ -30,6 +30,7 @@ struct KernelName {
   int64_t window = 0;       // Attention; 0: none
   bool gelu = false;        // Gated, GatedActivation: GELU in its tanh form, not SiLU
   bool sinks = false;       // Attention
+  bool narrow = false;      // Attention on a CPU: queries and probabilities enter their products in bf16
   float scale = 0;          // Attention; 0: 1 / sqrt(headDim)
   float cap = 0;            // Attention (0: none), SoftCap
   float factor = 1;         // Embedding, Scale

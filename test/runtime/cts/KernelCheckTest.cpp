@@ -32,6 +32,8 @@ TEST(KernelName, SaysWhatTheKernelComputes) {
   EXPECT_EQ(attention.headDim, 64);
   EXPECT_EQ(attention.window, 24);
   EXPECT_EQ(KernelName::parse("attention_9_3x64_bf16_q7").window, 0);
+  EXPECT_FALSE(KernelName::parse("attention_9_3x64_bf16_q7").narrow) << "only the result is";
+  EXPECT_TRUE(KernelName::parse("attention_9_3x64_q8_w24_bf16_q4").narrow);
   EXPECT_FALSE(attention.sinks);
   EXPECT_EQ(attention.scale, 0.0f);
   const KernelName capped = KernelName::parse("attention_9_3x64_f32_w300_scale3E800000_cap42480000_sinks_s21");

@@ -41,6 +41,7 @@ public:
   /// States that are entered with this one, for the same byte.
   std::span<const uint32_t> jumps(uint32_t s) const { return slice(jumps_, states_[s].jumps, states_[s + 1].jumps); }
   const Call &call(uint32_t c) const { return calls_[c]; }
+  uint32_t callCount() const { return uint32_t(calls_.size()); }
   /// What is behind the call is the caller's own: nothing is to be remembered.
   bool isTailCall(const Call &call) const { return !call.counts() && isBareEnd_[call.to]; }
   /// Bytes that no edge tells apart have the same class.

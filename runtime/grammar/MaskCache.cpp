@@ -1,5 +1,6 @@
 //===- MaskCache.cpp ------------------------------------------------------===//
 #include "runtime/grammar/MaskCache.h"
+#include "runtime/grammar/GrammarBuilder.h"
 #include "runtime/grammar/GrammarLimits.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace {
 constexpr size_t kMostBytes = 6 << 20;     // of what is remembered; over that it is forgotten
 constexpr size_t kMostKeyLength = 4096;
 constexpr size_t kMachineBytes = 2 << 20;
+constexpr uint32_t kMostCallsLookedAt = 2000;
 
 /// Calls each(node, set) for the nodes below `root`, as far as the machine gets from `set`, in preorder.
 template <typename Each> void walkTrie(Machine &machine, const TokenTrie &trie, uint32_t root, uint32_t set, Each each) {
@@ -41,7 +43,39 @@ uint32_t within(uint32_t left, size_t longest) { return std::min(left, uint32_t(
 
 } // namespace
 
-MaskCache::MaskCache(const Grammar &grammar, const GrammarTokens &tokens) : grammar_(grammar), tokens_(tokens), relative_(grammar) {}
+MaskCache::MaskCache(const Grammar &grammar, const GrammarTokens &tokens) : grammar_(grammar), tokens_(tokens), behindCalls_(~ByteSketch(0)), relative_(grammar) {
+  behindCalls_ = bytesBehindCalls();
+}
+
+/// Most nodes of the tree at which a rule may end have nothing below that any caller goes on with.
+ByteSketch MaskCache::bytesBehindCalls() {
+  if (grammar_.callCount() > kMostCallsLookedAt)
+    return ~ByteSketch(0);
+  ByteSketch bytes = 0;
+  bool returns = false; // a caller may end with the call, and its own caller goes on
+  const auto add = [&](uint32_t state) {
+    relative_.startWork();
+    const uint32_t set = relative_.setOf({state, Machine::kBottom});
+    returns |= relative_.accepting(set);
+    for (const Machine::Configuration &from : relative_.configurations(set))
+      for (const Grammar::Edge &edge : grammar_.edges(from.state))
+        for (uint32_t byte = edge.first; byte <= edge.last; ++byte)
+          bytes |= sketchOf(uint8_t(byte));
+  };
+  try {
+    for (bool counts : {false, true}) // repetitions are followed in here, but for those of callers
+      for (uint32_t c = 0; c < grammar_.callCount() && (!counts || returns); ++c)
+        if (const Grammar::Call &call = grammar_.call(c); call.counts() == counts && !grammar_.isTailCall(call)) {
+          add(call.to);
+          if (counts)
+            add(call.entry);
+        }
+  } catch (const GrammarError &) { // too many ways: a mask says so if it gets there
+    bytes = ~ByteSketch(0);
+  }
+  relative_ = Machine(grammar_);
+  return bytes;
+}
 
 /// The state, then its frames from the top down: those of repetitions; `whole`: all of them.
 MaskCache::Key MaskCache::keyOf(const Machine &machine, const Machine::Configuration &from, size_t longest, bool whole) const {
@@ -71,7 +105,7 @@ MaskCache::Local MaskCache::walk(const Machine &machine, const Machine::Configur
   walkTrie(relative_, trie, 0, relative_.setOf({from.state, frame}), [&](uint32_t n, uint32_t set) {
     for (int32_t id : trie.tokens(n))
       local.ids.push_back(id);
-    if (relative_.accepting(set) && !trie.isLeaf(n))
+    if (relative_.accepting(set) && trie.nextBytes(n) & behindCalls_)
       local.leaves.push_back(n);
   });
   local.highest = relative_.highest();

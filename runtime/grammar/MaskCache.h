@@ -33,7 +33,7 @@ private:
   struct Local {
     std::vector<uint32_t> words;  // of tokens that end within the rule, or with it; as a mask, or
     std::vector<int32_t> ids;     // as a list, where they are few
-    std::vector<uint32_t> leaves; // nodes of the trie at which the rule ends and more follows
+    std::vector<uint32_t> leaves; // nodes of the trie at which the rule ends and something may follow
     uint32_t highest = 0;         // Machine::highest
   };
   void add(Machine &machine, uint32_t set, GrammarTokens::Length length, bool first, std::span<uint32_t> mask);
@@ -43,10 +43,12 @@ private:
   Local walk(const Machine &machine, const Machine::Configuration &from, const TokenTrie &trie);
   Key keyOf(const Machine &machine, const Machine::Configuration &from, size_t longest, bool whole) const;
   void forgetIfLarge();
+  ByteSketch bytesBehindCalls();
 
   const Grammar &grammar_;
   const GrammarTokens &tokens_;
   std::mutex mutex_;
+  ByteSketch behindCalls_; // what any call may be followed by
   Machine relative_; // its bottom is whatever has called the rule
   std::map<Key, Local> locals_;
   std::map<Key, std::vector<uint32_t>> masks_;

@@ -11,6 +11,10 @@
 
 namespace llmc {
 
+/// Some bytes, four to a bit: two sketches without a common bit have no common byte.
+using ByteSketch = uint64_t;
+inline ByteSketch sketchOf(uint8_t byte) { return ByteSketch(1) << (byte >> 2); }
+
 /// Tokens as a tree of bytes, in preorder: a walk goes on at the next node, or behind the subtree.
 class TokenTrie {
 public:
@@ -24,7 +28,7 @@ public:
     int32_t id;
   };
 
-  TokenTrie() : nodes_{{0, 0, 1, 0}, {}} {}
+  TokenTrie() : nodes_{{0, 0, 1, 0}, {}}, next_{0} {}
   /// Bytes of each: 1 to 255.
   explicit TokenTrie(std::vector<Token> tokens);
 
@@ -35,9 +39,12 @@ public:
     return std::span(tokens_).subspan(nodes_[n].firstToken, nodes_[n + 1].firstToken - nodes_[n].firstToken);
   }
   bool isLeaf(uint32_t n) const { return nodes_[n].end == n + 1; }
+  /// Of the bytes that the nodes right below have.
+  ByteSketch nextBytes(uint32_t n) const { return next_[n]; }
 
 private:
   std::vector<Node> nodes_; // and one behind the last
+  std::vector<ByteSketch> next_;
   std::vector<int32_t> tokens_;
 };
 

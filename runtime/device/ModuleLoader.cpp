@@ -1,6 +1,7 @@
 //===- ModuleLoader.cpp ---------------------------------------------------===//
 #include "runtime/device/ModuleLoader.h"
 #include "llmc/Support/Error.h"
+#include "runtime/device/StepPhases.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -276,7 +277,7 @@ void checkModule(const llmc_module_v1 &m, const std::string &name) {
     c.less(m.costs[i].arithmetic, LLMC_COST_E4M3 + 1, "cost " + std::to_string(i) + ": arithmetic");
   c.expect(m.program.num_launches > 0, "the program has no launches");
   c.program(m.program, false);
-  if (m.prompt.num_launches)
+  if (hasPhases(m))
     c.program(m.prompt, false);
   if (m.reference.num_launches)
     c.program(m.reference, true);

@@ -10,19 +10,22 @@
 
 #include "llmc/abi.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace llmc {
 
+/// Whether prompts have a program of their own (--numerics=phase).
+inline bool hasPhases(const llmc_module_v1 &module) { return module.prompt.num_launches > 0; }
+
 /// The program that takes a step's prompts.
 inline const llmc_program_v1 &promptProgram(const llmc_module_v1 &module) {
-  return module.prompt.num_launches ? module.prompt : module.program;
+  return hasPhases(module) ? module.prompt : module.program;
 }
 
 /// The largest of the programs that serve.
 inline uint64_t arenaBytes(const llmc_module_v1 &module) {
-  const uint64_t prompt = module.prompt.num_launches ? module.prompt.arena_bytes : 0;
-  return prompt > module.program.arena_bytes ? prompt : module.program.arena_bytes;
+  return std::max(module.program.arena_bytes, promptProgram(module).arena_bytes);
 }
 
 class StepPhases {

@@ -1,6 +1,7 @@
 //===- Engine.cpp ---------------------------------------------------------===//
 #include "runtime/engine/Engine.h"
 #include "llmc/Support/Error.h"
+#include "runtime/device/StepPhases.h"
 #include "runtime/engine/Seconds.h"
 #include "runtime/grammar/GrammarBuilder.h"
 
@@ -37,7 +38,7 @@ static SchedulerOptions schedulerOptions(const Device &device, const EngineOptio
   const llmc_module_v1 &m = device.module();
   const uint64_t context = std::min<uint64_t>(m.max_context, o.context ? o.context : UINT64_MAX);
   const uint64_t reserve = o.kv == KVLayout::Contiguous ? std::min<uint64_t>(blocksOf(context), poolOf(device, o)) : 0;
-  return within({o.policy, o.batching, o.tokenBudget, o.maxRunning, o.chunk, o.ageing, reserve, device.numSlots(), o.swapCost, m.prompt.num_launches > 0}, m.max_tokens, m.max_seqs, m.max_logits);
+  return within({o.policy, o.batching, o.tokenBudget, o.maxRunning, o.chunk, o.ageing, reserve, device.numSlots(), o.swapCost, hasPhases(m)}, m.max_tokens, m.max_seqs, m.max_logits);
 }
 
 Engine::Engine(Device &device, const EngineOptions &options)
@@ -140,7 +141,7 @@ std::shared_ptr<Sequence> Engine::fork(const Sequence &parent, Request request) 
 
 void Engine::takeOver(Sequence &earlier, Sequence &s) {
   // Where prompts have another arithmetic, what was generated is read anew, as from anybody else.
-  const uint64_t shared = device_.module().prompt.num_launches ? earlier.promptLength : UINT64_MAX;
+  const uint64_t shared = hasPhases(device_.module()) ? earlier.promptLength : UINT64_MAX;
   const uint64_t most = std::min<uint64_t>({earlier.computed, s.ids.size() - 1, shared});
   uint64_t common = 0;
   while (common < most && earlier.ids[common] == s.ids[common])
@@ -245,7 +246,7 @@ void Engine::fill(Flight &flight, const StepPlan &plan) {
   Batch &batch = flight.batch;
   batch.clear();
   flight.parts = plan.parts;
-  const bool phases = device_.module().prompt.num_launches > 0;
+  const bool phases = hasPhases(device_.module());
   if (phases) // prompts first
     std::stable_partition(flight.parts.begin(), flight.parts.end(), [](const StepPart &part) { return !part.generated(); });
   flight.ended.clear();

@@ -1,4 +1,5 @@
 //===- Info.cpp - what is in the package and what it will take ------------===//
+#include "runtime/device/StepPhases.h"
 #include "runtime/device/cpu/CpuFeatures.h"
 #include "runtime/tool/Commands.h"
 #include "runtime/tool/Flags.h"
@@ -92,7 +93,7 @@ Json toJson(Model &model, const Loaded &loaded) {
   if (const llmc_module_v1 *module = loaded.module()) {
     j["isa"] = module->isa;
     j["ops"] = opList(module->program);
-    if (module->prompt.num_launches)
+    if (hasPhases(*module))
       j["prompt_ops"] = opList(module->prompt);
     j["reference_ops_in_oracle"] = module->reference.num_launches;
   }

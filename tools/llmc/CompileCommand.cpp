@@ -37,15 +37,19 @@ static std::vector<std::string> chosenIsas(const std::string &cpu, const std::st
     throw UsageError("expected one of --target-cpu and --isas, got both");
   if (!cpu.empty() && cpu == "native")
     return {lookupCPUTarget(cpu).isa};
-  std::vector<std::string> wanted = split(cpu.empty() ? list : cpu), isas;
+  const bool all = cpu.empty() && list.empty();
+  const std::vector<std::string> wanted = split(cpu.empty() ? list : cpu);
+  auto named = [&](const std::string &isa) { return std::find(wanted.begin(), wanted.end(), isa) != wanted.end(); };
   std::vector<CPUTarget> chosen;
   for (const CPUTarget &target : cpuTargets())
-    if (cpu.empty() && list.empty() ? target.architecture == hostArchitecture()
-                                    : std::find(wanted.begin(), wanted.end(), target.isa) != wanted.end())
-      chosen.push_back(target), isas.push_back(target.isa);
-  if (std::find(wanted.begin(), wanted.end(), emulatedAmx().isa) != wanted.end()) // for tests, so only by its name
-    chosen.push_back(emulatedAmx()), isas.push_back(emulatedAmx().isa);
-  if (!cpu.empty() || !list.empty())
+    if (all ? target.architecture == hostArchitecture() : named(target.isa))
+      chosen.push_back(target);
+  if (named(emulatedAmx().isa)) // for tests, so only by its name
+    chosen.push_back(emulatedAmx());
+  std::vector<std::string> isas;
+  for (const CPUTarget &target : chosen)
+    isas.push_back(target.isa);
+  if (!all)
     for (const std::string &name : wanted)
       if (std::find(isas.begin(), isas.end(), name) == isas.end())
         throw UsageError((cpu.empty() ? "--isas: expected " : "--target-cpu: expected native, ") + cpuTargetNames() + ", got " +

@@ -99,7 +99,8 @@ Value Emitter::intrinsic(StringRef name, Type result, ValueRange operands) {
   return LLVM::CallIntrinsicOp::create(b, loc, result, b.getStringAttr(name), operands).getResult(0);
 }
 Value Emitter::inParts(StringRef name, VectorType result, ValueRange operands) {
-  int64_t parts = result.getNumElements() * result.getElementTypeBitWidth() / 128;
+  constexpr int64_t parts = 2;
+  assert(result.getNumElements() * result.getElementTypeBitWidth() == 128 * parts && "registers are pairs");
   VectorType partType = vec(result.getNumElements() / parts, result.getElementType());
   Values results;
   for (int64_t part = 0; part < parts; ++part) {
@@ -111,9 +112,6 @@ Value Emitter::inParts(StringRef name, VectorType result, ValueRange operands) {
     }
     results.push_back(intrinsic(name, partType, inputs));
   }
-  if (parts == 1)
-    return results[0];
-  assert(parts == 2 && "registers are at most pairs");
   SmallVector<int32_t> mask(result.getNumElements());
   std::iota(mask.begin(), mask.end(), 0);
   return shuffle(results[0], results[1], mask);

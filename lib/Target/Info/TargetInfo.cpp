@@ -3,15 +3,7 @@
 
 #include "llmc/Support/Error.h"
 #include "llmc/Support/Text.h"
-
-#if defined(__aarch64__)
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-#else
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
+#include "runtime/device/cpu/CpuFeatures.h"
 
 using namespace llmc;
 
@@ -41,21 +33,13 @@ const std::vector<CPUTarget> &llmc::cpuTargets() {
 }
 
 const CPUTarget &llmc::emulatedAmx() {
-  static const CPUTarget target = {"amxbf16-emulated", "x86-64-v4", "+avx512vnni,+avx512bf16,+fast-dpwssd,-prefer-256-bit", 512};
+  static const CPUTarget target = [] {
+    CPUTarget plain = lookupCPUTarget("avx512bf16");
+    plain.isa = "amxbf16-emulated";
+    return plain;
+  }();
   return target;
 }
-
-#if !defined(__aarch64__)
-/// cpuid leaf 7, XCR0 (Intel's manual, vol. 1, 13.3 and 18.3) and Linux's permission, which is asked for.
-static bool mayUseTiles() {
-  constexpr long kRequest = 0x1023, kTileData = 18; // ARCH_REQ_XCOMP_PERM
-  unsigned a, b, c, d, low, high;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & (1u << 27)) || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || ~d & (1u << 24 | 1u << 22))
-    return false;
-  asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return (low & 0x60000) == 0x60000 && syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
-}
-#endif
 
 std::string llmc::cpuTargetNames() {
   std::vector<std::string> names;
@@ -73,21 +57,7 @@ std::string llmc::cpuTargetNames(Architecture architecture) {
 }
 
 bool llmc::runsHere(const CPUTarget &target) {
-  if (target.architecture != hostArchitecture())
-    return false;
-#if defined(__aarch64__)
-  return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
-#else
-  __builtin_cpu_init();
-  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-            __builtin_cpu_supports("bmi2");
-  if (target.isa == "avx2")
-    return v3;
-  bool vnni = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
-  bool bf16 = vnni && __builtin_cpu_supports("avx512bf16");
-  return target.isa == "avx512vnni" ? vnni : bf16 && (target.isa != "amxbf16" || mayUseTiles());
-#endif
+  return target.architecture == hostArchitecture() && missingFeatures(target.isa, detectCpuFeatures()).empty();
 }
 
 CPUTarget llmc::lookupCPUTarget(std::string_view name) {

@@ -1,5 +1,6 @@
 //===- RandomSteps.cpp ----------------------------------------------------===//
 #include "runtime/cts/kernel_check/RandomSteps.h"
+#include "runtime/device/StepPhases.h"
 
 #include <algorithm>
 #include <iterator>
@@ -35,7 +36,7 @@ llmc_step_v1 RandomStep::view() {
 
 RandomSteps::RandomSteps(const llmc_module_v1 &m, uint32_t numBlocks, uint32_t maxTokens, uint64_t seed)
     : vocab_(m.vocab), maxSeqs_(m.max_seqs), maxLogits_(m.max_logits), maxContext_(m.max_context), numBlocks_(numBlocks),
-      maxTokens_(std::min(maxTokens, m.max_tokens)), random_(seed), phases_(m.prompt.num_launches), references_(numBlocks) {
+      maxTokens_(std::min(maxTokens, m.max_tokens)), random_(seed), phases_(hasPhases(m)), references_(numBlocks) {
   live_.reserve(maxSeqs_ + 1); // pointers into it stay good
   for (uint32_t b = 0; b < numBlocks; ++b)
     free_.push_back(int32_t(b));

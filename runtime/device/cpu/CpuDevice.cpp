@@ -63,7 +63,7 @@ CpuDevice::CpuDevice(const DevicePayload &payload, const DeviceOptions &options)
   samplers_.resize(pool_->size());
   const StepBufferShape shape{LLMC_ROW_PAD, false, numBlocks_};
   main_ = std::make_unique<Runner>(*module_, module_->program, shape);
-  if (module_->prompt.num_launches) {
+  if (hasPhases(*module_)) {
     prompts_ = std::make_unique<Runner>(*module_, module_->prompt, shape);
     phases_.emplace(*module_);
     kept_.resize(uint64_t(module_->max_logits) * module_->padded_vocab);
